@@ -61,8 +61,8 @@ TEST(Worker, AfterAFailureDoesOnlyWhatOthersWaitFor) {
   EXPECT_EQ(done_anyway, 1);
 }
 
-// More threads than cores, so that looking ends in sleep now and then: a wake-up that is lost
-// is a test that does not end.
+// There are more threads than cores, so that polling sometimes ends in sleep: after a lost wake-up
+// the test would not end.
 TEST(Worker, EveryWaitEndsWhereManyWaitAtOnce) {
   constexpr int rounds = 3000;
   std::vector<int> done(8);

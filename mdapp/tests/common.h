@@ -1,4 +1,4 @@
-// What several tests use: melts, schedules, and comparisons that show what differs.
+// Shared by several tests: melts, schedules, and comparisons that show differences.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,13 +16,13 @@
 
 namespace gpucast::mdapp::test {
 
-// EXPECT_TRUE(contains(text, part)) shows both where it fails.
+// EXPECT_TRUE(contains(text, part)) shows both on failure.
 inline ::testing::AssertionResult contains(std::string_view text, std::string_view part) {
   if (text.find(part) != std::string_view::npos) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << "\"" << text << "\" does not hold \"" << part << "\"";
 }
 
-// Equality bit for bit, of NaN too. T: a struct of floats.
+// Bitwise equality, also of NaN. T: a struct of floats.
 template <class T>
 bool same_bits(std::span<const T> a, std::span<const T> b) {
   using Words = std::array<std::uint32_t, sizeof(T) / sizeof(std::uint32_t)>;
@@ -57,8 +57,8 @@ inline const std::array<Surroundings, 3> all_surroundings = {{
     {.kind = BoundaryKind::minimum_image},
 }};
 
-// Rock salt, every coordinate moved by up to half an angstrom: pairs as close as in a melt, and
-// none that overlap.
+// Rock salt with every coordinate moved by up to half an angstrom: pairs are as close as in a melt,
+// and none overlap.
 inline System shaken(const Salt& salt, int n, const Surroundings& around = {}) {
   System system = rock_salt(salt, n, around);
   std::mt19937_64 random(1);

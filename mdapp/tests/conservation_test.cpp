@@ -1,4 +1,4 @@
-// What a run of some hundred steps keeps.
+// Quantities that a run of some hundred steps conserves.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -40,8 +40,8 @@ System hot_crystal(const Surroundings& around) {
   return system;
 }
 
-// 400 steps of 1 fs at 1100 K. An ion's kinetic energy is 0.14 eV: what is lost or gained is less
-// than a thousandth of it.
+// 400 steps of 1 fs at 1100 K. An ion's kinetic energy is 0.14 eV: the gain or loss is less than a
+// thousandth of it.
 TEST(Conservation, EnergyIsKeptInAnOpenBoxAndInAPeriodicCell) {
   EXPECT_LT(kept_by(hot_crystal({.kind = BoundaryKind::open}), 1e-15).energy, 2e-5);
   EXPECT_LT(kept_by(hot_crystal({.kind = BoundaryKind::dsf}), 1e-15).energy, 4e-5);

@@ -1,4 +1,4 @@
-// Engine and stepper without any device, for tests of what stands above them.
+// Engine and stepper without any device, for tests of the layers above.
 #pragma once
 
 #include <functional>
@@ -54,8 +54,8 @@ class FakeEngine : public Engine {
   std::int64_t bytes_free_;
 };
 
-// Steps of a millisecond. `at_step` is called before each with the number of those made, and may
-// throw.
+// Steps of a millisecond. `at_step` is called before each with the number of previous steps, and
+// may throw.
 class FakeStepper : public Stepper {
  public:
   explicit FakeStepper(std::function<void(int)> at_step = {}) : at_step_(std::move(at_step)) {}

@@ -59,7 +59,7 @@ struct Group {
   std::unique_ptr<Exchange> exchange;
 };
 
-// An error in the middle of what is queued.
+// Queues an error.
 void break_down(Device& device) {
   dynamic_cast<host::HostDevice&>(device).worker().queue(
       [] { throw std::runtime_error("broken on purpose"); });
@@ -122,7 +122,7 @@ TEST(HostDevice, HasMemoryOfItsOwn) {
   const auto b = engine->open(1, work_of(system, {0, 64}));
   auto positions = packed_positions(system);
   a->upload(positions);
-  // What the host does to its own array afterwards, or sends to another device, changes nothing.
+  // Later changes of the host's own array, or copies of it to another device, have no effect.
   for (Position& p : positions)
     p.x *= 1.01F;
   b->upload(positions);
@@ -239,7 +239,7 @@ TEST(HostExchange, EndsEvenIfADeviceHasFailed) {
     group.exchange->positions();
     group.exchange->add_up();
   }
-  group.exchange.reset();  // gone while much is still queued
+  group.exchange.reset();  // destroyed while much is still queued
   group.all[0]->wait();
   EXPECT_THROW(group.all[1]->wait(), DeviceError);
   group.all[2]->wait();

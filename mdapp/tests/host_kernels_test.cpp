@@ -22,7 +22,7 @@ struct Kernel {
   void (*run)(const ForceArguments&);
 };
 
-// All that this processor has.
+// All kernels that this processor supports.
 std::vector<Kernel> kernels() {
   std::vector<Kernel> all = {{"claret", host::claret}, {"generic", host::tuned_generic}};
   for (const host::InstructionSet& set : host::instruction_sets())
@@ -32,7 +32,7 @@ std::vector<Kernel> kernels() {
 
 struct Forces {
   std::vector<Force> forces;
-  std::vector<PairSums> sums;  // empty where none were asked for
+  std::vector<PairSums> sums;  // empty if not requested
 };
 
 // Forces computed in `parts` calls, one for each slice.
@@ -62,7 +62,7 @@ std::vector<double> components(const std::vector<Force>& forces) {
   return result;
 }
 
-// Errors of the forces, over the root mean square of the forces.
+// Errors of the forces relative to their root mean square.
 struct Errors {
   double rms = 0;
   double max = 0;
@@ -85,8 +85,8 @@ Errors errors(const std::vector<double>& computed, const std::vector<double>& ex
   return {.rms = std::sqrt(wrong / right), .max = std::sqrt(largest / right * particles)};
 }
 
-// Forces, alone and with energies; relative to the energy, that and the virial, which is a small
-// difference of terms of that size.
+// Forces, with and without energies; energy and virial relative to the energy, since the virial is
+// a small difference of terms of that size.
 void expect_sums_of_the_reference(const System& system) {
   const ReferenceForces exact = reference_forces_at_float(system, 2);
   const double scale = std::abs(exact.potential.energy);

@@ -26,7 +26,7 @@ Force none(const Position& /*at*/) { return {}; }
 // Towards the centre, 0.5 eV/angstrom a lambda.
 Force spring(const Position& at) { return {-0.5F * at.x, -0.5F * at.y, -0.5F * at.z}; }
 
-// A system and the loop around its integrator; each particle's force follows from where it is.
+// A system and the loop around its integrator; each particle's force depends on its position.
 class Simulated {
  public:
   Simulated(System start, const IntegratorOptions& options, ForceOf force)
@@ -178,7 +178,7 @@ TEST(NoseHoover, TakesTheMeanForceFromEach) {
   run.steps(1);
   for (const double component : momentum(run.system))
     EXPECT_NEAR(component, 0, 1e-9);
-  // A force that all feel alike moves nobody.
+  // A force that is equal for all moves nobody.
   EXPECT_NEAR(run.system.v[1], 0, 1e-9);
   EXPECT_GT(std::abs(run.system.v[0]), 1e-3);
 }

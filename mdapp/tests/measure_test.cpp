@@ -53,7 +53,7 @@ TEST(Measure, StopsWhenTheMedianIsKnown) {
   options.enough = {.relative_half_width = 0.01, .max_seconds = 100};
   const auto samples = measured(stepper, options).seconds.size();
   EXPECT_GE(samples, 6U);
-  EXPECT_LE(samples, 80U);  // all alike: one look is enough
+  EXPECT_LE(samples, 80U);  // all are equal: one check is enough
 }
 
 TEST(Measure, WarmsUpForAsLongAsAskedFor) {
@@ -98,7 +98,7 @@ TEST(Measure, IsNotInterruptedOnceItIsDone) {
   EXPECT_FALSE(result.interrupted);
 }
 
-// Runs a grid of three cells; `at_step` gets the cell's number and the step's.
+// Runs a grid of three cells; `at_step` receives the numbers of the cell and the step.
 class MeasureGrid : public ::testing::Test {
  protected:
   Outcome run(const std::function<void(int, int)>& at_step = {}) {
@@ -205,7 +205,7 @@ TEST_F(MeasureGrid, WritesTheCellUnderWayWhenInterruptedAndNoFurther) {
     if (cell == 1 && made == 4) interrupt_.request_stop();
   });
   EXPECT_TRUE(outcome.interrupted);
-  // Steps between two looks are few, so that ten may be complete.
+  // There are few steps between two checks, so that ten may be complete.
   EXPECT_EQ(outcome.measured, 2U);
   EXPECT_EQ(records_.size(), 2U);
 }

@@ -120,7 +120,7 @@ class Cells : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(path_); }
 
-  // What is read of a file of these lines.
+  // Returns the cells that are read from a file of these lines.
   std::vector<std::string> read(const std::string& text, const Grid& common = {}) {
     std::ofstream(path_) << text;
     CellLines cells(path_, common, one_, {});
@@ -191,7 +191,7 @@ TEST_F(Cells, NameTheFileThatIsNotThere) {
   }
 }
 
-// What a program waits for that was asked to stop while nobody asks it for a cell.
+// A program that is asked to stop waits for a cell that nobody sends.
 TEST_F(Cells, EndWhenInterruptedInsteadOfWaiting) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);
@@ -204,7 +204,7 @@ TEST_F(Cells, EndWhenInterruptedInsteadOfWaiting) {
   ::close(pipe[1]);
 }
 
-// Each process gets what the first one read; here a fake in the place of the others.
+// Each process gets what the first one read, which is a fake here.
 class Second : public Processes {
  public:
   explicit Second(std::vector<std::string> agreed) : agreed_(std::move(agreed)) {}

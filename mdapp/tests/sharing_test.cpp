@@ -1,4 +1,4 @@
-// How particles are shared out, and sums over them that do not depend on it.
+// The division of particles among devices, and sums over them that do not depend on it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

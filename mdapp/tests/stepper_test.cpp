@@ -56,8 +56,8 @@ TEST(Stepper, EnergiesAreThoseOfWhereTheParticlesAre) {
   });
 }
 
-// Two ions of the melt put upon one another: a force far beyond any between ions, or, at one place,
-// one that is no number.
+// Two ions of the melt are moved onto one another: the force is far beyond any between ions or, at
+// the same place, NaN.
 TEST(Stepper, EveryScheduleRefusesOverlappingParticlesAndNamesThem) {
   for (const double apart : {0.1, 0.0}) {
     System start = melt(nacl(), 61);
@@ -79,7 +79,7 @@ TEST(Stepper, EveryScheduleRefusesOverlappingParticlesAndNamesThem) {
   }
 }
 
-// Chloride ions shot at one another get behind the repulsive wall after some steps.
+// Chloride ions that are shot at one another get behind the repulsive wall after some steps.
 TEST(Stepper, EveryScheduleSeesAnOverlapThatComesLater) {
   System start = from_positions(nacl(), {.side = 100}, {-3, 0, 0, 3, 0, 0, 0, 40, 0}, {1, 1, 0});
   start.v = {0, 0, 0, 1.5, 0, 0, -1.5, 0, 0};
@@ -148,7 +148,7 @@ TEST(Traffic, IsThatOfTheSchedule) {
   });
 }
 
-// Whatever a run asks of a stepper, with devices that fail after `operations`.
+// All calls of a run to a stepper, with devices that fail after `operations`.
 void run_until_failure(Schedule schedule, const IntegratorOptions& integrator, int operations) {
   test::FailingEngine engine(3, operations);
   const auto stepper = stepper_of(engine, melt(nacl(), 10), schedule, 3, integrator);
@@ -158,7 +158,7 @@ void run_until_failure(Schedule schedule, const IntegratorOptions& integrator, i
   stepper->system();
 }
 
-// Operations until a run gets through.
+// Number of operations of a complete run.
 int operations_needed(Schedule schedule, const IntegratorOptions& integrator) {
   for (int operations = 0;; ++operations) {
     try {
@@ -170,7 +170,7 @@ int operations_needed(Schedule schedule, const IntegratorOptions& integrator) {
   }
 }
 
-// Wherever in a run a device fails, the run ends with its error: it neither hangs nor goes on.
+// Wherever in a run a device fails, the run ends with its error: it neither hangs nor continues.
 TEST(DeviceFailure, ComesThroughTheStepperFromAnyOperation) {
   each_way([](const IntegratorOptions& integrator, Schedule schedule) {
     EXPECT_GT(operations_needed(schedule, integrator), 30);

@@ -1,4 +1,4 @@
-// Particles take the same way, bit for bit, whatever computes the steps.
+// Particles move on bitwise the same paths, whatever computes the steps.
 #include <gtest/gtest.h>
 
 #include "common.h"
@@ -8,7 +8,7 @@ namespace {
 
 using test::melt;
 
-// Positions and velocities, as advance(stepper) leaves them.
+// Positions and velocities after advance(stepper).
 using Trajectory = std::pair<std::vector<double>, std::vector<double>>;
 
 template <class Advance>
@@ -24,7 +24,7 @@ Trajectory trajectory(const System& start, const IntegratorOptions& integrator, 
 
 void twenty_steps(Stepper& stepper) { stepper.steps(20); }
 
-// On every schedule and number of devices as on one device with star-serial.
+// Compares every schedule and number of devices with one device under star-serial.
 void expect_one_trajectory(const System& start, KernelName kernel = KernelName::tuned) {
   test::each_way([&](const IntegratorOptions& integrator, Schedule schedule) {
     const Trajectory expected =
@@ -51,7 +51,7 @@ TEST(Trajectory, IsTheSameWithTheKernelClaret) {
 
 TEST(Trajectory, IsTheSameWithMoreDevicesThanParticles) { expect_one_trajectory(melt(nacl(), 3)); }
 
-// The same as of steps(count) alone, on a schedule's three devices.
+// Compares with steps(count) alone, on a schedule's three devices.
 template <class Advance>
 void expect_no_change(int count, Advance advance) {
   const System start = melt(nacl(), 61);

@@ -12,7 +12,8 @@
 
 namespace gpucast::microbench::test {
 
-// Copies take `latency` + bytes / `rate`, twice that beside others; nothing queued takes `empty`.
+// Copies take `latency` + bytes / `rate`, and twice that beside others; an empty sample takes
+// `empty`.
 struct Fake {
   double latency = 2e-6;
   double rate = 50e9;
@@ -69,7 +70,7 @@ class FakeOverlaps : public Overlaps {
   }
 };
 
-// Takes what the copies, one after another, and the kernel take.
+// Takes the sum of the copies, one after another, and the kernel.
 class FakeSkeleton : public Skeleton {
  public:
   FakeSkeleton(Fake& fake, const StepShape& shape) : Skeleton(shape), fake_(fake) {}
@@ -88,7 +89,7 @@ class FakeSkeleton : public Skeleton {
   Fake& fake_;
 };
 
-// Loops by the GPU take 1 ms, by the CPU 2, random ones five times as long.
+// Loops take 1 ms on the GPU and 2 on the CPU, random ones five times as long.
 class FakeLoops : public HostLoops {
  public:
   explicit FakeLoops(const Fake& fake) : fake_(fake) {}

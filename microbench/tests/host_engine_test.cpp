@@ -75,7 +75,7 @@ TEST(HostEngine, LoopsOverItsMemory) {
   for (const auto pattern : {LoopPattern::sequential, LoopPattern::indirect, LoopPattern::random}) {
     EXPECT_GT(loops->loop(pattern, Runner::cpu), 0);
     EXPECT_TRUE(loops->correct());
-    EXPECT_FALSE(loops->correct());  // results are forgotten
+    EXPECT_FALSE(loops->correct());  // results were cleared
   }
   EXPECT_GT(loops->allocate(), 0);
   EXPECT_GT(loops->first_touch(), 0);

@@ -64,7 +64,7 @@ TEST_F(RunTest, WritesARecordACell) {
   EXPECT_EQ(written_[1]["method"], "call");
   EXPECT_EQ(written_[2]["arguments"], 4);
   EXPECT_EQ(written_[3]["parts"], Json::array({"h2d"}));
-  EXPECT_EQ(fake_.opened, 1);  // the same copies, timed in two ways
+  EXPECT_EQ(fake_.opened, 1);  // the same copies, timed by two methods
 }
 
 TEST_F(RunTest, WhatIsKnownOfOtherRunsWidensIntervals) {

@@ -25,7 +25,7 @@ TEST(TakeSamples, StopsOnceTheMedianIsKnown) {
       },
       {}, {});
   EXPECT_EQ(samples.size(), 6U);
-  EXPECT_EQ(taken, 7);  // the first does not count
+  EXPECT_EQ(taken, 7);  // the first one is dropped
 }
 
 TEST(TakeSamples, TakesMoreWhereTheyScatter) {

@@ -27,7 +27,7 @@ Suite suite_of(int gpus) {
   return suite;
 }
 
-// The cells of one kind among those of some questions, all for none.
+// The cells of one kind in several questions, or in all of them.
 template <class Wanted>
 std::vector<Wanted> cells_for(int gpus, std::span<const Question> questions = {}) {
   constexpr auto all = schema::all<Question>();
@@ -74,13 +74,13 @@ TEST(Suite, MeasuresEveryTwoCopiesTogether) {
   for (const TransferCell& cell : cells_for<TransferCell>(3, std::array{Question::concurrent})) {
     if (cell.copies.size() == 2) pairs.insert(describe(Cell(cell)));
   }
-  // 3 up, 3 down and 3 between: each beside each other. There and back: with the host and between
-  // two of large copies, each first; between 0 and 1, 0 and 2. 0 to both others, both to 0, 0 to
-  // both by their reads.
+  // 3 up, 3 down and 3 between: each beside each other. In both directions: with the host and
+  // between two of large copies, each first; between 0 and 1, 0 and 2. 0 to both others, both to 0,
+  // 0 to both by their reads.
   EXPECT_EQ(pairs.size(), 9U * 8U + 2U + 2U + 2U + 3U);
 }
 
-// Many devices have more pairs than a budget may reach.
+// Many devices have more pairs than a budget may cover.
 TEST(Suite, AsksForAllHostLinksTogetherBeforeEveryTwo) {
   int pairs = 0;
   int all_up = -1;
@@ -105,7 +105,7 @@ TEST(Suite, SkeletonsGoFromOneDeviceToAll) {
   std::map<int, int> cells;
   for (const auto& [shape] : cells_for<SkeletonCell>(6)) {
     ++cells[shape.gpus()];
-    // Positions there, forces back: 16 and 12 bytes a particle.
+    // Positions are sent, forces returned: 16 and 12 bytes per particle.
     EXPECT_NEAR(static_cast<double>(shape.d2h_bytes * shape.gpus()),
                 static_cast<double>(shape.h2d_bytes) * 3 / 4, shape.gpus());
     // A queued copy of pageable memory would block.

@@ -12,7 +12,7 @@
 namespace gpucast::microbench {
 namespace {
 
-// Three steps: a kernel of 1 ms, 0.5 ms of the host, and a wait; by a second thread, a call a step.
+// Three steps: a kernel of 1 ms, 0.5 ms of the host, and a wait; with a second thread, alternately.
 TracedProgram three_steps(int threads) {
   TracedProgram program{
       .steps = 3, .threads = threads, .devices = 1, .events = 1, .streams = {{}}, .calls = {}};
@@ -28,7 +28,7 @@ TracedProgram three_steps(int threads) {
   return program;
 }
 
-// Notes what is asked.
+// Records the calls.
 class Noted : public TracedSteps {
  public:
   using TracedSteps::TracedSteps;
@@ -49,7 +49,7 @@ class Noted : public TracedSteps {
 TEST(TracedSteps, MakeEachCallOnceInTheOrderOfItsThread) {
   Noted steps(three_steps(1));
   const auto seconds = steps.make();
-  EXPECT_EQ(seconds.size(), 2U);  // but the first
+  EXPECT_EQ(seconds.size(), 2U);  // all except the first
   std::vector<std::size_t> all(6);
   std::iota(all.begin(), all.end(), 0);
   EXPECT_EQ(steps.asked, all);

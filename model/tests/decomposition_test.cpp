@@ -16,7 +16,7 @@ TEST(Neighbours, TakeTheTimeOfTheElementsThatAGpuOwns) {
 }
 
 TEST(Halo, IsTheSurfaceOfADomain) {
-  // 64000 on 8: domains of 8000, with surfaces of 400 (20 x 20).
+  // 64000 elements on 8 GPUs: domains of 8000, with surfaces of 400 (20 x 20).
   EXPECT_NEAR(decomposed.step_seconds(value, 64000, 8).com, 3e-6 + 7e-6 + 0.4e-6, 1e-16);
 }
 

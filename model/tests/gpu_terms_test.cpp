@@ -100,7 +100,7 @@ TEST(Occupancy, IsNearlyTheSharpMaximumForLargeP) {
 }
 
 TEST(Occupancy, NeverTakesLessThanItsLastSlopeNorMoreThanBlocksInTurn) {
-  // What p = 1 and p = infinity through the times of one and two blocks say of more.
+  // The bounds by p = 1 and p = infinity through the times of one and two blocks.
   for (const double p : {1.0, 1.7, 2.5, 4.0, 12.0}) {
     const auto of = [p](double blocks) {
       const double n = 2560 * blocks;

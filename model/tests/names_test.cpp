@@ -51,7 +51,7 @@ std::vector<std::string> words(const Range& all) {
   return result;
 }
 
-// Model files and command lines hold these words: none may change.
+// Model files and command lines contain these words: none may change.
 TEST(Names, AreTheWordsOfTheCommandLine) {
   using Words = std::vector<std::string>;
   EXPECT_EQ(words(all_gpu_terms), (Words{"wave", "occupancy", "work", "neighbours"}));

@@ -1,4 +1,4 @@
-// Scaling terms against values worked out by hand, and what a form makes of them.
+// Scaling terms compared with values computed by hand, and their combination by a form.
 #include <gtest/gtest.h>
 
 #include <array>

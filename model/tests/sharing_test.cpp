@@ -1,4 +1,4 @@
-// Several instances on one GPU: the bounds that any schedule keeps, and values worked out by hand.
+// Several instances on one GPU: bounds for every schedule, and values computed by hand.
 #include "gpucast/model/sharing.h"
 
 #include <gtest/gtest.h>

@@ -170,7 +170,7 @@ TEST(Skeleton, IsAStepThatKeepsTheGpuBusyAndTheHostIdle) {
       for (const double gpus : {1.0, 2.0, 3.0, 8.0}) {
         const double step =
             model.step_seconds(values_of(model, busy, 0).data(), 5000, gpus).total();
-        // Neither T_gpu nor T_cpu of the model is looked at.
+        // The model's T_gpu and T_cpu do not matter.
         EXPECT_NEAR(model.skeleton_seconds(values_of(model, 9, 9).data(), 5000, gpus, busy) / step,
                     1, 1e-12)
             << name(com) << ", gpus " << gpus << ", busy " << busy;

@@ -24,14 +24,14 @@ std::string reason(int error) { return std::generic_category().message(error); }
   throw support::InputError(name + ": " + why);
 }
 
-// All of it; an errno, or 0.
+// Writes the whole text; returns an errno, or 0.
 int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno == EAGAIN) {
-      // Whoever shares our stdout may have made it non-blocking.
+      // Another process that shares stdout may have made it non-blocking.
       pollfd ready{descriptor, POLLOUT, 0};
       ::poll(&ready, 1, -1);
     } else if (errno != EINTR) {
@@ -71,8 +71,8 @@ WholeFile::WholeFile(const std::string& path, IfExists if_exists, const std::str
       support::Descriptor(::open(path.c_str(), O_WRONLY | creation | O_CLOEXEC | O_NOCTTY, 0666));
   if (!descriptor_) refuse_file(called, reason(errno));
   if (!regular_) return;
-  // Two programs that write one file would cut each other's pieces. Where a file system knows no
-  // locks, nothing is said.
+  // Two programs that write one file would cut each other's pieces. File systems without locks are
+  // ignored.
   if (::flock(descriptor_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     refuse_file(called, "another program is writing to it");
   }
@@ -121,7 +121,7 @@ void WholeFile::close() {
 }
 
 RecordFile::RecordFile(const std::string& path, IfExists if_exists) : WholeFile(path, if_exists) {
-  // To write to a pipe that nobody reads any more is then an error, not the end of the process.
+  // Writing to a pipe without a reader is then an error and does not end the process.
   std::signal(SIGPIPE, SIG_IGN);
   if (regular_ && if_exists == IfExists::append) find_end();
 }
@@ -135,7 +135,8 @@ void RecordFile::find_end() {
   }
   if (!file.eof()) refuse_file(name_, reason(errno));
   if (half.empty()) return;
-  // A whole last line counts as a record without its line end; a half one can be no whole object.
+  // A complete last line counts as a record without its line end; half a line is never a complete
+  // object.
   keep_ -= 1;
   needs_line_end_ = nlohmann::json::accept(half);
   if (needs_line_end_) return;
@@ -148,7 +149,7 @@ void RecordFile::write(const nlohmann::ordered_json& record) {
   nlohmann::ordered_json line;
   line["schema"] = schema;
   line.update(record);
-  // Names of files and hosts may be any bytes; JSON is UTF-8.
+  // Names of files and hosts may contain any bytes; JSON is UTF-8.
   const std::string text =
       line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   require_unchanged(text);

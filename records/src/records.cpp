@@ -29,7 +29,7 @@ bool has_control_character(std::string_view text) {
   return false;
 }
 
-// Not empty; line ends and all.
+// A text that may contain line ends; must not be empty.
 std::string prose(std::string_view field, std::string text) {
   require(!text.empty(), field, "must not be empty");
   return text;
@@ -45,7 +45,7 @@ void require_finite(std::string_view field, const Json& value) {
   }
 }
 
-// ---- what a field holds, by its type: texts are labels, counts begin with 1, times are positive
+// ---- checks by type: texts are labels, counts begin with 1, times are positive ----
 
 std::int64_t at_least(std::int64_t least, std::string_view field, std::int64_t value) {
   require(value >= least, field, std::to_string(value) + " is less than " + std::to_string(least));
@@ -70,8 +70,8 @@ std::string_view as_field(std::string_view /*field*/, Word word) {
 
 void add(Json& /*json*/) {}
 
-// Adds fields to an object: their names and values by turns. What is not set is left out; what is
-// JSON already is not looked at.
+// Adds fields to an object from alternating names and values. Unset values are left out; JSON
+// values are not checked.
 template <class Value, class... Rest>
 void add(Json& json, const char* field, const Value& value, const Rest&... rest) {
   if constexpr (std::is_same_v<Value, Json>) {
@@ -105,7 +105,7 @@ Json gpu_json(const Gpu& gpu) {
                 "pci", gpu.pci, "links", gpu.links);
 }
 
-// A list for each phase, with an entry for each step.
+// Makes a list per phase, with an entry per step.
 Json phases_json(const std::vector<Phases>& steps) {
   if (steps.empty()) return nullptr;
   const auto seconds = [&](const char* name, double Phases::* phase) {
@@ -125,7 +125,7 @@ Json bytes_json(const StepBytes& bytes) {
           {"exchange", at_least(0, "bytes.exchange", bytes.exchange)}};
 }
 
-// The samples stand last but for what is long, too: lines stay readable.
+// Samples come after everything but other long fields, which keeps lines readable.
 template <class... Fields>
 Json measured(schema::RecordKind kind, const Measurement& record, const Fields&... fields) {
   Json json = object("kind", kind, "machine", record.machine);

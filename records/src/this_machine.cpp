@@ -14,7 +14,7 @@ namespace gpucast::records {
 
 namespace {
 
-// 20250131T120000.250Z: what of a time is fit for an id and for a file's name.
+// 20250131T120000.250Z: a time in a form for ids and file names.
 std::string compact(std::string moment) {
   std::erase_if(moment, [](char character) { return character == '-' || character == ':'; });
   return moment;
@@ -35,7 +35,8 @@ std::optional<std::string> cpu_model(std::istream& cpuinfo) {
 }
 
 std::int64_t allowed_cores() {
-  // The kernel refuses a set smaller than its own; 1024 processors are not enough everywhere.
+  // The kernel refuses a set that is smaller than its own; on some machines 1024 processors are not
+  // enough.
   for (std::size_t count = CPU_SETSIZE; count <= (std::size_t{1} << 20U); count *= 4) {
     std::vector<cpu_set_t> set(count / CPU_SETSIZE);
     const std::size_t size = set.size() * sizeof(cpu_set_t);

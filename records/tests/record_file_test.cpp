@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that goes with its owner.
+// A temporary folder.
 class Folder {
  public:
   Folder() {
@@ -157,7 +157,7 @@ TEST_F(RecordFileTest, ThatGetsNoRecordIsNotThereAfterwards) {
 
 class ATouchedRecordFile : public RecordFileTest {
  protected:
-  // The line of the record that finds it out.
+  // Returns the error of the record that detects the change.
   std::string refused(RecordFile& file, int number) {
     return support::refused<support::OutputError>([&] { file.write(record(number)); });
   }
@@ -258,7 +258,7 @@ TEST_F(RecordFileTest, SaysThatTheDiskIsFull) {
             "/dev/full: No space left on device");
 }
 
-// A limit on the size of files breaks off a write in its middle, as a full disk does.
+// A limit on file sizes interrupts a write in its middle, like a full disk.
 TEST_F(RecordFileTest, EndsWithAWholeLineWhereTheDiskFillsUpWithinOne) {
   RecordFile file(path());
   file.write(record(1));

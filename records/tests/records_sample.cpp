@@ -1,4 +1,4 @@
-// Prints a record of every kind, for tests of those who read them.
+// Prints a record of every kind, for tests of the readers.
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>

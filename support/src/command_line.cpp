@@ -12,7 +12,7 @@ namespace gpucast::support {
 
 namespace {
 
-// Without regular expressions, which take longer to compile than all else here.
+// Regular expressions are avoided: they take longer to compile than everything else here.
 bool skip_one_of(std::string_view letters, std::string_view& text) {
   if (text.empty() || letters.find(text.front()) == std::string_view::npos) return false;
   text.remove_prefix(1);
@@ -66,7 +66,7 @@ CommandLine::CommandLine(const std::string& program, const std::string& descript
 
 bool CommandLine::parse(const std::vector<std::string>& words, std::ostream& out) {
   std::vector<std::string> arguments(words.begin() + 1, words.end());
-  std::ranges::reverse(arguments);  // as CLI11 takes them
+  std::ranges::reverse(arguments);  // CLI11's order
   try {
     CLI::App::parse(arguments);
   } catch (const CLI::Success& asked) {  // --help, --version

@@ -27,7 +27,7 @@ std::string_view trimmed(std::string_view text) {
              : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-// 512, 1e5, 1.5e3: what is whole, however it is written.
+// Accepts whole numbers in any notation: 512, 1e5, 1.5e3.
 std::optional<std::int64_t> whole(std::string_view text) {
   const std::string digits(text);
   const char* const begin = digits.c_str();
@@ -38,7 +38,7 @@ std::optional<std::int64_t> whole(std::string_view text) {
     return integer;
   }
   double real = 0;
-  constexpr double exact = 9007199254740992;  // 2^53: beyond it not every integer is a double
+  constexpr double exact = 9007199254740992;  // 2^53: not every larger integer is a double
   const auto read = std::from_chars(begin, end, real);
   if (read.ec != std::errc() || read.ptr != end || std::abs(real) > exact ||
       real != std::trunc(real)) {
@@ -47,7 +47,7 @@ std::optional<std::int64_t> whole(std::string_view text) {
   return static_cast<std::int64_t>(real);
 }
 
-// The minus of a range, not that of a sign (-4) or an exponent (1e-3).
+// Finds the minus of a range, and not that of a sign (-4) or an exponent (1e-3).
 std::size_t find_dash(std::string_view item) {
   for (std::size_t i = 1; i < item.size(); ++i) {
     if (item[i] == '-' && item[i - 1] != 'e' && item[i - 1] != 'E') return i;
@@ -59,8 +59,8 @@ struct Range {
   std::int64_t first = 0, last = 0, step = 1;
 };
 
-// FIRST..LAST or FIRST..LAST:COUNT, evenly spaced in the logarithm, as the command gpucast reads
-// them.
+// FIRST..LAST or FIRST..LAST:COUNT, evenly spaced in the logarithm; the command gpucast reads these
+// in the same way.
 std::vector<std::int64_t> parse_spaced(std::string_view option, std::string_view item,
                                        std::size_t dots, Bounds bounds) {
   const std::int64_t first = parse_number(option, item.substr(0, dots), bounds);

@@ -20,7 +20,7 @@ std::string text_or_dash(const std::optional<double>& value) {
   return value ? std::to_string(static_cast<int>(*value)) : "-";
 }
 
-// An option of every type; writes what it got.
+// A command with an option of every type; prints their values.
 class Echo : public Command<Program> {
  public:
   void declare(CLI::App* command) override {

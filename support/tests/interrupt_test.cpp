@@ -8,7 +8,7 @@
 namespace gpucast::support {
 namespace {
 
-// The waiting thread takes a signal soon, not at once; CTest ends a test that hangs.
+// The waiting thread receives a signal soon, but not at once; CTest ends a test that hangs.
 void wait_until_requested(const Interrupt& interrupt) {
   while (!interrupt.requested())
     std::this_thread::yield();

@@ -17,7 +17,7 @@ TEST(Median, IsTheMiddleOrTheMeanOfTheTwoInTheMiddle) {
   EXPECT_THROW(median({}), std::invalid_argument);
 }
 
-// Zeros, which no interval has, where there is none.
+// Returns zeros, which no interval has, if there is none.
 MedianRanks ranks_of(std::size_t n) { return median_ranks(n).value_or(MedianRanks{}); }
 
 // Ranks of the 95 % interval as tabulated (Campbell & Gardner, Br. Med. J. 296:1454, 1988).

@@ -31,7 +31,7 @@ TEST(NumberList, TakesRangesWithBothEnds) {
   EXPECT_EQ(parsed("1e3-3e3:1e3"), (Numbers{1000, 2000, 3000}));
 }
 
-// As gpucast (Python) reads them; the values are its own.
+// The expected values come from gpucast (Python), which reads them in the same way.
 TEST(NumberList, TakesRangesThatAreSpacedInTheLogarithm) {
   EXPECT_EQ(parsed("216..1000:3"), (Numbers{216, 465, 1000}));
   EXPECT_EQ(parsed("1..64:7,3"), (Numbers{1, 2, 4, 8, 16, 32, 64, 3}));

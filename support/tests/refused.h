@@ -1,4 +1,4 @@
-// What an expression's exception says; a failure where it throws none of that type.
+// Returns the message of an expression's exception; fails if it throws none of that type.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -23,7 +23,7 @@ std::string version(cudaError_t (*get)(int*), const char* call) {
   return "CUDA " + std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
 }
 
-// The runtime calls a driver that is not there too old.
+// If there is no driver, the runtime reports one that is too old.
 std::string why(cudaError_t status) {
   int driver = 0;
   const bool missing = status == cudaErrorInsufficientDriver &&
@@ -36,7 +36,7 @@ bool are_remote() { return ::dlsym(RTLD_DEFAULT, "gpucast_remote_server") != nul
 }  // namespace
 
 int gpu_count(std::string& why_none) {
-  // Whoever asks for remote GPUs does not mean this machine's, and an empty variable asks, too.
+  // A user who asks for remote GPUs does not want this machine's; an empty variable counts, too.
   if (std::getenv("GPUCAST_REMOTE") != nullptr && !are_remote()) {
     why_none =
         "the CUDA runtime that runs here does not know remote GPUs: gpucast remote run "

@@ -1,5 +1,5 @@
-// What the driver's management library (NVML) knows of a GPU's links. It is loaded at run time:
-// machines without it are served without.
+// A GPU's links, from the driver's management library (NVML). It is loaded at run time: machines
+// without it are supported.
 #include <dlfcn.h>
 
 #include <memory>
@@ -14,10 +14,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Its functions as NVML's reference states them; its header is not part of every toolkit.
+// NVML's functions as its reference declares them; not every toolkit has its header.
 class Nvml {
  public:
-  // Throws std::runtime_error with the reason where it is not there.
+  // Throws std::runtime_error with the reason if it is missing.
   Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
     if (!library_) throw std::runtime_error("libnvidia-ml.so.1 cannot be loaded");
     Status (*init)() = nullptr;
@@ -36,8 +36,8 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // The links of the GPU with this PCI bus id: an array of {kind: "pcie", generation, width} and
-  // {kind: "nvlink", version, count} with the links that are up. null: not known.
+  // Returns the links of the GPU with this PCI bus id: an array of {kind: "pcie", generation,
+  // width} and {kind: "nvlink", version, count} with the active links. null: unknown.
   Json links(const std::string& pci) const {
     Device device = nullptr;
     if (device_(pci.c_str(), &device) != 0) return nullptr;

@@ -9,8 +9,8 @@
 namespace gpucast::devices::host {
 namespace {
 
-// Looks before sleeping: waking a thread takes microseconds, which short steps would consist of.
-// Each look gives the core away, so that on a busy machine nobody is held up.
+// Number of polls before sleeping: waking a thread takes microseconds, which would dominate short
+// steps. Each poll yields the core, so that nobody is held up on a busy machine.
 constexpr int looks = 200;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// gpucast-mdapp check: does this machine compute and move what it should? Needs nothing but the
-// program.
+// gpucast-mdapp check: tests whether this machine computes and moves data correctly. It needs
+// nothing but the program.
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -28,8 +28,8 @@ namespace {
 struct Check {
   std::string what;
   double figure = 0;
-  double limit = 0;          // the figure may be as large as this
-  std::string skipped = {};  // why it was not made
+  double limit = 0;          // the largest acceptable figure
+  std::string skipped = {};  // why the check was not made
 
   bool passed() const { return !skipped.empty() || figure <= limit; }  // never with NaN
 };
@@ -38,16 +38,17 @@ constexpr double largest_rms_error = 1e-5;
 constexpr double largest_error = 1e-4;
 constexpr double largest_sum = 1e-6;
 constexpr double largest_energy_error = 1e-6;
-constexpr double largest_virial_error = 1e-5;  // over the energy: a small difference of large terms
-constexpr double largest_difference = 1e-12;   // allgather, relative
+// Relative to the energy: a small difference of large terms.
+constexpr double largest_virial_error = 1e-5;
+constexpr double largest_difference = 1e-12;  // allgather, relative
 
 constexpr int steps_compared = 20;
 
-// Not std::max, which would drop a NaN.
+// std::max would drop a NaN.
 double larger(double so_far, double other) { return other <= so_far ? so_far : other; }
 
-// Whether a rounded coordinate could have fallen on the other side of the jump that the force has
-// under minimum image where a pair is half a side apart in some direction.
+// Whether rounding could have moved a coordinate across the jump of the force that minimum image
+// has where a pair is half a side apart in some direction.
 bool at_jump(const System& system, std::size_t i) {
   if (system.boundary.kind != BoundaryKind::minimum_image) return false;
   const double side = system.boundary.side;
@@ -59,15 +60,15 @@ bool at_jump(const System& system, std::size_t i) {
   return false;
 }
 
-// The error of single-precision forces, over the rms force.
+// The error of single-precision forces, relative to the rms force.
 struct ForceError {
   double rms = 0;
   double largest = 0;
   double sum = 0;  // |sum F| / sum |F|
 };
 
-// `exact`: in double precision, of the same positions, rounded to float. Either side of a jump is
-// right: particles that could be at one are left out of rms and largest.
+// `exact`: in double precision at the same positions, rounded to float. Both sides of a jump are
+// correct: particles that could be at one are excluded from rms and largest.
 ForceError force_error(const System& system, std::span<const Force> forces,
                        const std::vector<double>& exact) {
   double squared_error = 0;
@@ -95,7 +96,7 @@ ForceError force_error(const System& system, std::span<const Force> forces,
           .sum = std::hypot(sum[0], sum[1], sum[2]) / lengths};
 }
 
-// The largest difference of two sets of positions, over their rms.
+// The largest difference of two sets of positions, relative to their rms.
 double largest_difference_of(const std::vector<double>& a, const std::vector<double>& b) {
   double squares = 0;
   double largest = 0;
@@ -106,8 +107,8 @@ double largest_difference_of(const std::vector<double>& a, const std::vector<dou
   return squares > 0 ? largest / std::sqrt(squares / static_cast<double>(a.size())) : largest;
 }
 
-// Calls `report` with each check as it is made: forces against double precision, bytes a step,
-// trajectories over device counts and schedules, overlapping particles. Throws what devices throw.
+// Calls `report` with each check: forces against double precision, bytes a step, trajectories over
+// device counts and schedules, overlapping particles. Throws what devices throw.
 class EngineCheck {
  public:
   EngineCheck(Engine& engine, const std::function<void(const Check&)>& report,
@@ -128,12 +129,12 @@ class EngineCheck {
       bytes(n);
       for (const auto integrator : schema::all<IntegratorKind>()) {
         for (const auto kernel : schema::all<KernelName>()) {
-          // Connecting GPUs takes a second, so not all counts again.
+          // Connecting GPUs takes a second, so that not all counts are repeated.
           trajectories(n, integrator, kernel, kernel == KernelName::claret ? 1 : devices_);
         }
       }
     }
-    // Numbers of particles that leave some devices without any.
+    // Numbers of particles that leave some devices without particles.
     for (const int n : {1, 5, 9}) {
       for (const auto integrator : schema::all<IntegratorKind>())
         trajectories(n, integrator, KernelName::claret, devices_);
@@ -144,7 +145,8 @@ class EngineCheck {
  private:
   bool stopped() const { return interrupted_.stop_requested(); }
 
-  // Machines without NCCL, and programs over remote GPUs without graphs, can do the rest.
+  // Machines without NCCL, and programs with remote GPUs without graphs, can still do the other
+  // checks.
   void look_for_what_may_be_missing() {
     constexpr int few = 8;
     Cell cell = cell_of(few, KernelName::claret, Schedule::allgather, 1);
@@ -174,7 +176,7 @@ class EngineCheck {
         displace(system, 0.5, static_cast<std::uint64_t>(n));
         const ReferenceForces exact =
             reference_forces_at_float(system, static_cast<int>(records::allowed_cores()));
-        // One device, and all of them: tuned then splits its sums otherwise.
+        // With one device, and with all of them: tuned then splits its sums differently.
         for (const int gpus : {1, devices_}) {
           forces(system, {.gpus = gpus, .kernel = {.name = kernel}}, exact,
                  support::name(kernel) + " " + std::string(salt.name) + " " +
@@ -222,7 +224,7 @@ class EngineCheck {
     }
   }
 
-  // Bit by bit where the host integrates; allgather, from `fewest` devices on, after one step.
+  // Bitwise if the host integrates; allgather, from `fewest` devices on, after one step.
   void trajectories(int n, IntegratorKind integrator, KernelName kernel, int fewest) {
     const std::string moved = " " + support::name(integrator) + " ";
     std::optional<std::vector<double>> first;
@@ -266,7 +268,7 @@ class EngineCheck {
     return graphs_ ? std::vector{false, true} : std::vector{false};
   }
 
-  // tuned gives the same bits for the same split only; the host's kernels have none.
+  // tuned gives the same bits only for the same split; the host's kernels have none.
   Cell cell_of(int n, KernelName kernel, Schedule schedule, int gpus) const {
     const int split = kernel == KernelName::tuned && gpus_ ? 1 : 0;
     const bool serial = schedule == Schedule::star_serial;
@@ -364,7 +366,7 @@ class CheckCommand : public Command {
         context.out << (check.passed() ? "ok      " : "FAILED  ")
                     << support::figure("%9.2e", check.figure) << " (limit "
                     << support::figure("%.0e", check.limit) << ")  " << check.what << "\n"
-                    << std::flush;  // line by line: it takes a while
+                    << std::flush;  // line by line, since it takes a while
       }
     };
     EngineCheck(*engine, report, context.interrupted).run();

@@ -1,5 +1,4 @@
-// The program's subcommands, what each works with beyond its own options, and the options that
-// several have.
+// The program's subcommands, their shared context, and options that several of them have.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +18,17 @@ namespace gpucast::mdapp {
 
 inline constexpr const char* program = "gpucast-mdapp";
 
-// `out` and `err` are those of the first process; what others write goes nowhere.
+// `out` and `err` belong to the first process; the output of others is dropped.
 struct Context : support::Context {
   Processes& processes;
 
-  // One of the processes writes files; the others compute beside it.
+  // Only one of the processes writes files.
   bool writes() const { return processes.rank() == 0; }
 };
 
 using support::require;
 
-// Throws InputError where several were started: only the schedule mpi uses them.
+// Throws InputError if several processes were started: only the schedule mpi uses them.
 inline void require_one_process(const Context& context, const std::string& what) {
   require(context.processes.size() == 1, what + ": runs in one process");
 }
@@ -42,19 +41,19 @@ std::unique_ptr<Command> forces_command();
 std::unique_ptr<Command> check_command();
 std::unique_ptr<Command> throughput_command();
 
-// ---- what is simulated ----
+// ---- the simulated system ----
 
 struct Physics {
   Salt salt = nacl();
   Surroundings around{};
   IntegratorOptions integrator{};
   std::uint64_t seed = 1;
-  bool temperature_given = false;  // by the user
+  bool temperature_given = false;  // the user gave it
 };
 
 enum class Precision { single, twice };
 
-// What reads options throws InputError.
+// Functions that read options throw InputError.
 class PhysicsOptions {
  public:
   void declare_potential(CLI::App* command);  // salt, constants, boundary
@@ -75,17 +74,17 @@ class PhysicsOptions {
   std::string seed_ = "1";
 };
 
-// One line, where the boundary's forces are wrong for a melt.
+// Prints one line if the boundary's forces are wrong for a melt.
 void warn(const Physics& physics, std::ostream& err);
 
 // The lattice of n ions with thermal velocities.
 System start_of(const Physics& physics, int n);
 
-// Where particles start: options of commands that work on one configuration.
+// Options for the start configuration, of commands that work on one configuration.
 class StartOptions {
  public:
   void declare(CLI::App* command);
-  // With velocities: those of the file, or drawn.
+  // Velocities come from the file, or are drawn.
   System read(const Physics& physics) const;
 
  private:
@@ -93,7 +92,7 @@ class StartOptions {
   std::string start_;
 };
 
-// ---- on what, and how ----
+// ---- devices and schedules ----
 
 inline constexpr int most_particles = 1'000'000'000;
 inline constexpr int most_gpus = 65536;
@@ -103,26 +102,27 @@ struct Grid {
   std::vector<int> gpus{};
   std::vector<Schedule> schedules{};
   std::vector<KernelName> kernels{};
-  std::vector<Memory> memories{};  // of star-serial; the others have pinned memory
+  std::vector<Memory> memories{};  // of star-serial; the others use pinned memory
   int block = 0;
   int j_split = 0;
   bool graph = false;
 };
 
-// As the grid's options mean it; only tuned has a split.
+// The choice that the grid's options make; only tuned has a split.
 KernelChoice kernel_of(const Grid& grid, KernelName name);
 
 class GridOptions {
  public:
-  // One of each; or lists, of n as well, and --cells in place of all that names a grid's cells.
+  // Declares single values; or lists, with a list of n and --cells as a replacement of all options
+  // for a grid's cells.
   void declare(CLI::App* command, bool lists);
   Grid read() const;
-  Grid read_common() const;                            // of cells that are lines: what no line says
-  const std::string& cells() const { return cells_; }  // the file with them; empty: a grid
-  ScheduleOptions read_one() const;                    // one of each, where lists make no sense
+  Grid read_common() const;                            // what lines of cells do not contain
+  const std::string& cells() const { return cells_; }  // the file of cells; empty: a grid
+  ScheduleOptions read_one() const;                    // a single value of each
 
-  // Throws InputError for options of devices, and for several processes: double precision computes
-  // on this host's threads.
+  // Throws InputError for options of devices, and for several processes: double precision uses this
+  // host's threads.
   void require_none(const devices::EngineOptions& engine, const Context& context) const;
 
  private:
@@ -146,7 +146,7 @@ std::vector<int> counts(const char* option, const std::string& text, int most);
 
 }  // namespace gpucast::mdapp
 
-// The words of the program's own options.
+// The spellings of the program's own options.
 namespace gpucast::schema {
 
 template <>

@@ -1,5 +1,5 @@
-// gpucast-mdapp forces: energy, virial and forces of one configuration, by whatever computes them,
-// for others to compare with.
+// gpucast-mdapp forces: energy, virial and forces of one configuration on any engine, as JSON for
+// comparisons.
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
@@ -15,9 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// In the order of the system. `energy` is that of each particle: half its pairs' and its own (dsf).
+// In the order of the system. `energy` is per particle: half its pairs' and its own (dsf).
 struct Forces : ReferenceForces {
-  std::vector<double> r{};  // positions as they were used: in float, rounded to it; angstrom
+  std::vector<double> r{};  // the positions that were used: rounded in float; angstrom
 };
 
 void require_sound(const System& system, const std::vector<double>& forces) {
@@ -26,7 +26,7 @@ void require_sound(const System& system, const std::vector<double>& forces) {
   }
 }
 
-// As devices compute them, in single precision. All processes call it together.
+// Computed by devices in single precision. All processes call it together.
 Forces forces_in_float(Engine& engine, const System& system, const ScheduleOptions& options) {
   if (options.name == Schedule::allgather) {
     throw support::InputError("--schedule allgather: its forces stay on the GPUs");
@@ -56,14 +56,14 @@ Forces forces_in_float(Engine& engine, const System& system, const ScheduleOptio
     potential.energy += result.energy[k];
     potential.virial += sums[k].virial;
   }
-  // What other processes computed is zero here.
+  // Results of other processes are zero here.
   for (const auto sum : {std::span(result.force), std::span(result.energy),
                          std::span(&potential.energy, 1), std::span(&potential.virial, 1)})
     schedule->add_up(sum);
   return result;
 }
 
-// By this host's threads, in double precision.
+// Computed by this host's threads in double precision.
 Forces forces_in_double(const System& system) {
   Forces result{reference_forces(system, static_cast<int>(records::allowed_cores())), system.r};
   for (double& energy : result.energy)
@@ -71,7 +71,7 @@ Forces forces_in_double(const System& system) {
   return result;
 }
 
-// body(k) of all particles, in the order of the start configuration.
+// body(k) for all particles in the order of the start configuration.
 template <class Body>
 Json list(const System& system, Body body) {
   Json array = Json::array();

@@ -1,5 +1,5 @@
-// gpucast-mdapp. Only this file turns errors into an exit status: 0, 1 the run failed, 2 the input
-// is wrong.
+// gpucast-mdapp. Only this file turns errors into an exit status: 0, 1 if the run failed, 2 if the
+// input is wrong.
 #include <chrono>
 #include <exception>
 #include <iostream>
@@ -27,7 +27,7 @@ bool asks_for_mpi(int argc, char** argv) {
   return false;
 }
 
-// One process, unless it was started as one of several or the schedule mpi is asked for.
+// One process, unless it was started as one of several or the schedule mpi was requested.
 std::unique_ptr<mdapp::Processes> processes(int argc, char** argv) {
   if (!mdapp::started_by_mpi_launcher() && !asks_for_mpi(argc, argv)) {
     return std::make_unique<mdapp::Processes>();
@@ -57,8 +57,8 @@ int say(const std::exception& error) {
   return support::exit_status(error);
 }
 
-// Where one of several processes fails, the others would wait for it. Most errors all of them meet:
-// the first one then says so, and ends the others before they do.
+// If one of several processes fails, the others would wait for it forever. Most errors occur in all
+// of them: the first one then reports the error before it ends the others.
 int end(const std::exception& error, mdapp::Processes& all) {
   using namespace std::chrono_literals;
   if (all.rank() > 0) std::this_thread::sleep_for(5s);

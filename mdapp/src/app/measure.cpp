@@ -14,9 +14,9 @@
 namespace gpucast::mdapp {
 namespace {
 
-// One step in eight is timed phase by phase.
+// Phases are timed in one step of eight.
 constexpr std::size_t timed_a_phase = 7;
-// Steps between looks at the rule and at Ctrl-C.
+// Number of steps between checks of the stopping rule and of Ctrl-C.
 constexpr int most_in_a_row = 64;
 constexpr double longest_row = 0.1;  // s
 
@@ -34,14 +34,14 @@ Traffic bytes_so_far(const Stepper& stepper, Processes& processes) {
           .exchange = processes.add_up(sum.exchange)};
 }
 
-// The difference of two moments that nearly coincide may come out below 0.
+// The difference of two moments that nearly coincide may be slightly negative.
 Phases not_negative(Phases phases) {
   for (double* seconds : {&phases.h2d, &phases.kernel, &phases.d2h, &phases.cpu, &phases.exchange})
     *seconds = std::max(0.0, *seconds);
   return phases;
 }
 
-// Either rule, fed with the same samples.
+// Either stopping rule; both receive the same samples.
 class Rule {
  public:
   explicit Rule(const Enough& enough)
@@ -58,7 +58,7 @@ class Rule {
     interval_.add(seconds);
   }
 
-  // How many steps to make before the next look; 0: it is enough.
+  // Returns the number of steps before the next check; 0: enough.
   int next() const {
     if (steps_ ? count_ >= *steps_ : interval_.done()) return 0;
     const double row_seconds = steps_ ? longest_row : std::min(longest_row, seconds_left_);
@@ -76,7 +76,7 @@ class Rule {
   double last_ = 0;
 };
 
-// At least two steps: the first ones load kernels and touch memory.
+// Makes at least two steps: the first ones load kernels and touch memory.
 bool warm_up(Stepper& stepper, const support::WarmUp::Options& options, Processes& processes,
              const std::stop_token& interrupted) {
   support::WarmUp warm(options);
@@ -117,7 +117,8 @@ Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& pro
       rule.add(seconds);
     }
   }
-  // However long the last row was, so that their number does not depend on how fast steps were.
+  // The number of steps with phases does not depend on the length of the last row, and so not on
+  // speed.
   if (!measured.interrupted) catch_up_with_phases();
   const Traffic moved = bytes_so_far(stepper, processes) - before;
   const auto steps = static_cast<double>(measured.seconds.size() + measured.phases.size());
@@ -128,7 +129,7 @@ Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& pro
     measured.bytes_a_step = {
         .h2d = a_step(moved.h2d), .d2h = a_step(moved.d2h), .exchange = a_step(moved.exchange)};
   }
-  // One particle has no energy that could drift.
+  // A single particle has no energy that could drift.
   if (options.energy && steps > 0 && energy_before != 0) {
     measured.energy_drift = (total_energy(stepper) - energy_before) / std::abs(energy_before);
   }
@@ -180,7 +181,7 @@ std::string summary(const std::vector<double>& seconds) {
   return text + ", " + std::to_string(seconds.size()) + (seconds.size() == 1 ? " step" : " steps");
 }
 
-// Runs one grid; the cells' results stay here no longer than it takes to write them.
+// Runs one grid; a cell's results are freed once they are written.
 class Runner {
  public:
   Runner(const GridRun& run, Context& context, support::Progress& progress)
@@ -200,7 +201,7 @@ class Runner {
   }
 
  private:
-  // Writing stands outside the try: a full disk is no failure of the cell.
+  // Writing is outside of the try block: a full disk is no failure of the cell.
   void one(const Cell& cell) {
     progress_.under_way(describe(cell) + time_left());
     Measured measured;
@@ -235,18 +236,19 @@ class Runner {
     progress_.message(std::string(program) + ": error: " + describe(cell) + ": " + why);
   }
 
-  // GPUs that have not worked yet have their clocks down: there warming up takes as long as they
-  // need to settle, elsewhere a fixed time.
+  // Idle GPUs have low clocks: warming them up takes until their clocks have settled, elsewhere a
+  // fixed time.
   MeasureOptions options_of(const Cell& cell) const {
     MeasureOptions options = run_.options;
     if (cell.schedule.gpus <= most_gpus_)
       options.warm_up.most_seconds = options.warm_up.least_seconds;
-    // A graph is replayed as a whole: phases queued one by one would be another step's.
+    // A graph is replayed as a whole: phases that are queued one by one would belong to another
+    // kind of step.
     options.phases = !cell.schedule.graph;
     return options;
   }
 
-  // Estimated from what the cells so far took.
+  // An estimate from the previous cells.
   std::string time_left() const {
     const std::size_t done = outcome_.measured + outcome_.failed;
     const std::size_t total = run_.cells.total;

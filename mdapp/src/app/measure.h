@@ -18,9 +18,9 @@
 
 namespace gpucast::mdapp {
 
-// When a cell has been measured enough.
+// The stopping rule of a cell.
 struct Enough {
-  std::optional<std::size_t> steps = std::nullopt;  // exactly, whatever their times
+  std::optional<std::size_t> steps = std::nullopt;  // a fixed number of steps
   double relative_half_width = 0.01;                // of the median's 95 % interval
   double max_seconds = 2;                           // of timed steps
 };
@@ -28,7 +28,7 @@ struct Enough {
 struct MeasureOptions {
   Enough enough;
   support::WarmUp::Options warm_up;
-  bool energy = false;  // its drift
+  bool energy = false;  // measure its drift
   bool phases = true;   // time some steps phase by phase
 };
 
@@ -44,8 +44,7 @@ struct Measured {
 Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& processes,
                  const std::stop_token& interrupted);
 
-// Measures cells one after the other, and writes a record for each.
-// What the records of one grid have in common.
+// Common fields of the records of one grid.
 struct Common {
   std::string machine;  // id
   std::string path;
@@ -70,9 +69,10 @@ struct Outcome {
   bool device_lost = false;
 };
 
-// A cell that fails gets a note among the records and a line on stderr; the others go on unless a
-// device was lost. With several processes, the first failure is thrown on after the note: one of
-// them alone cannot go on.
+// Measures cells one after the other, and writes a record for each. A cell that fails gets a note
+// among the records and a line on stderr; the others continue unless a device was lost. With
+// several processes, the first failure is rethrown after the note: a single process cannot
+// continue.
 Outcome measure_grid(const GridRun& run, Context& context, support::Progress& progress);
 
 }  // namespace gpucast::mdapp

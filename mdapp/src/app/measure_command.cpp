@@ -1,4 +1,4 @@
-// gpucast-mdapp measure: times steps over a grid, and writes them as records.
+// gpucast-mdapp measure: times steps over a grid, and writes records of them.
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -61,8 +61,7 @@ class StoppingOptions {
   bool energy_ = false;
 };
 
-// Says in one line how a run ended that did not end well.
-// `cells`: how many there are, 0 where that is not known.
+// Prints one line if a run did not end well. `cells`: their number, 0 if it is unknown.
 int report(const Outcome& outcome, std::size_t cells, Context& context) {
   if (outcome.interrupted) {
     context.err << program << ": error: interrupted: " << outcome.measured;
@@ -113,7 +112,7 @@ class Measure : public Command {
         .options = options,
         .open =
             [&](const Cell& cell) {
-              // A plan was checked as a whole.
+              // A plan has been checked as a whole.
               if (lines_) require_capacity(*engine, context.processes, cell.n, cell.schedule);
               return make_stepper(*engine, start_of(physics, cell.n), physics.integrator,
                                   cell.schedule);

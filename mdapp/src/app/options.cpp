@@ -35,7 +35,7 @@ void PhysicsOptions::declare_seed(CLI::App* command) {
 }
 
 Physics PhysicsOptions::read() const {
-  // Parsed here: an unsigned option would take -1 for the largest of all.
+  // Parsed here: an unsigned option would accept -1 as the largest number.
   const auto seed = support::parse_number("--seed", seed_, {.least = 0});
   Physics physics{.integrator = motion_,
                   .seed = static_cast<std::uint64_t>(seed),
@@ -162,7 +162,7 @@ Grid GridOptions::read_schedules() const {
   grid.schedules = support::parse_words<Schedule>("--schedule", schedules_);
   grid.kernels = support::parse_words<KernelName>("--kernel", kernels_);
   grid.memories = support::parse_words<Memory>("--memory", memories_, mdapp::memories);
-  // Nothing that was asked for is left out without a word.
+  // Options without effect are errors.
   const auto has = [](const auto& list, auto value) {
     return std::ranges::find(list, value) != list.end();
   };

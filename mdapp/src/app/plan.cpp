@@ -23,7 +23,7 @@
 namespace gpucast::mdapp {
 namespace {
 
-// The cut-off must fit the smallest box.
+// The cut-off must fit into the smallest box.
 void require_cutoff(const Grid& grid, const Physics& physics) {
   try {
     boundary_of(box_side(physics.salt, std::ranges::min(grid.n), physics.around.kind),
@@ -60,8 +60,8 @@ std::vector<Cell> plan(const Grid& grid, const Physics& physics, const Engine& e
     for (const KernelName kernel : grid.kernels) {
       const bool serial = schedule == Schedule::star_serial;
       for (const Memory memory : serial ? grid.memories : std::vector{Memory::pinned}) {
-        // GPU counts of one n follow one another: what drifts from minute to minute is then the
-        // same for those that will be compared.
+        // GPU counts of one n are measured consecutively: slow drift then affects in the same way
+        // the cells that will be compared.
         for (const int n : grid.n) {
           for (const int gpus : grid.gpus) {
             cells.push_back({.n = n,
@@ -140,7 +140,7 @@ std::string CellLines::cell_text() {
   }
 }
 
-// Signals break off no system call here (support::Interrupt): whoever waits must look.
+// Signals interrupt no system call here (support::Interrupt), so that a waiting loop must check.
 bool CellLines::read_more() {
   constexpr int between_looks = 50;  // ms
   pollfd ready{descriptor_.get(), POLLIN, 0};
@@ -159,8 +159,8 @@ namespace {
 
 using support::InputError;
 
-// A particle on the host: the system twice while it is set up (position, velocity, order; 52
-// bytes), what is drawn for its start, and what travels (36 bytes).
+// A particle on the host: two systems during set-up (position, velocity, order; 52 bytes), the
+// drawn start, and the transferred data (36 bytes).
 constexpr std::int64_t host_bytes_a_particle = 2 * 52 + 32 + 36;
 
 std::string devices_of(const Engine& engine, std::size_t count) {
@@ -168,15 +168,16 @@ std::string devices_of(const Engine& engine, std::size_t count) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-// Devices that the processes of one host have between them. Launchers bind each process to cores of
-// its own, which are then all that it sees.
+// The number of devices of all processes on one host. Launchers bind each process to its own cores,
+// and it sees only those.
 std::size_t on_this_host(const Engine& engine) {
   const std::size_t seen = engine.devices().size();
   if (engine.path() != schema::Path::host) return seen;
   return std::max(seen, static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
-// A process a device: those of one host must not share any. All of them ask, and get one answer.
+// One process per device: processes of one host must not share any. All of them check, and get the
+// same answer.
 void require_devices_of_their_own(const Engine& engine, Processes& processes, int gpus) {
   const auto devices = engine.devices();
   const auto rank = static_cast<std::size_t>(processes.rank_on_host());
@@ -241,7 +242,7 @@ std::int64_t host_bytes_free() {
   while (meminfo >> key >> kibibytes && std::getline(meminfo, rest)) {
     if (key == "MemAvailable:") return kibibytes * 1024;
   }
-  return INT64_MAX;  // not known: it is tried
+  return INT64_MAX;  // unknown: it is tried
 }
 
 void require_host_memory(int n) {

@@ -14,7 +14,7 @@
 namespace gpucast::mdapp {
 namespace {
 
-constexpr double longest_unwatched = 0.2;  // s between looks at Ctrl-C
+constexpr double longest_unwatched = 0.2;  // s between checks of Ctrl-C
 constexpr std::int64_t most_unwatched = 4096;
 
 // Makes `count` steps, or fewer if interrupted.

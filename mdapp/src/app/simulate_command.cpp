@@ -107,7 +107,7 @@ class Simulate : public Command {
     try {
       made = mdapp::simulate(*stepper, simulation, context.processes, context.interrupted);
     } catch (...) {
-      // What was seen so far is kept; the last observation says how far that is.
+      // Observations so far are kept; the last one shows how far the run got.
       if (json_ && !observations.empty()) {
         made = std::llround(observations.back().time / simulation.dt);
         conclude(observations, n, made, context.out);

@@ -1,4 +1,4 @@
-// gpucast-mdapp throughput: pairs a second of the kernels, without copies, side by side in one run.
+// gpucast-mdapp throughput: pairs per second of the kernels without copies, compared in one run.
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@
 namespace gpucast::mdapp {
 namespace {
 
-// What is put side by side.
+// A kernel to compare.
 struct Variant {
   const char* name;
   KernelName kernel;
@@ -36,7 +36,7 @@ constexpr Variant variants[] = {
     {"claret", KernelName::claret, BoundaryKind::open, Output::forces},
 };
 
-// Seconds of one evaluation, of the slowest device by its own clock.
+// Seconds of one evaluation on the slowest device, by its own clock.
 double compute(const Devices& devices, Output output) {
   devices.mark(0);
   devices.compute(output);
@@ -89,14 +89,14 @@ class Throughput : public Command {
     }
 
     auto rows = nlohmann::ordered_json::array();
-    // Alone and first: on a CPU, devices share the cores with it.
+    // Measured first and alone: on a CPU, devices share the cores with it.
     const double reference = scalar_loop_pairs_per_second();
     rows.push_back({{"kernel", "scalar double loop on one core"},
                     {"boundary", "open"},
                     {"pairs_per_second", reference}});
     if (!json_) print_heading(context, n, *engine, reference);
     for (const Variant& variant : variants) {
-      double alone = 0;  // of one device, where it is asked for
+      double alone = 0;  // of one device, if that is measured
       for (const int count : gpus) {
         const double seconds = kernel_seconds(*engine, variant, n, count, context.interrupted);
         if (context.interrupted.stop_requested()) {
@@ -117,7 +117,7 @@ class Throughput : public Command {
 
  private:
   // Median seconds of one evaluation of all n^2 pairs by GPUs that compute their slices at the same
-  // time; 0 where it was interrupted before the first.
+  // time; 0 if interrupted before the first.
   double kernel_seconds(Engine& engine, const Variant& variant, int n, int gpus,
                         const std::stop_token& interrupted) const {
     const System system = rock_salt(nacl(), n, {.kind = variant.boundary});

@@ -1,7 +1,7 @@
-// The seam between schedules and what computes: a device has its own memory and one queue.
+// The interface between schedules and engines: a device has its own memory and one queue.
 //
 // A schedule (schedule/) decides what is moved and computed when; an engine (engine.h) provides the
-// devices. Two engines exist: `host`, whose devices are worker threads, and `cuda`.
+// devices. There are two engines: `host`, whose devices are worker threads, and `cuda`.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +17,24 @@
 namespace gpucast::mdapp {
 
 enum class KernelName {
-  claret,  // one thread a particle over all pairs, straightforward arithmetic, as the paper's
-           // program
-  tuned,   // the fastest form of the same sum
+  // One thread per particle over all pairs, straightforward arithmetic, as in the paper's program.
+  claret,
+  tuned,  // the fastest form of the same sum
 };
 
 struct KernelChoice {
   KernelName name = KernelName::claret;
-  int block = 0;    // threads a block; 0: the kernel's own choice
-  int j_split = 0;  // tuned: parts that the sum over j is split into; 0: as many as fill the GPU
+  int block = 0;    // threads per block; 0: the kernel chooses
+  int j_split = 0;  // tuned: number of parts of the sum over j; 0: enough to fill the GPU
 };
 
 // How a device copies.
 enum class Copies {
-  blocking,  // a call returns when the copy is done (cudaMemcpy), behind all that was queued
+  blocking,  // a call returns when the copy is finished (cudaMemcpy), after all queued work
   queued,    // a call only queues (cudaMemcpyAsync on the device's own stream)
 };
 
-// What a device works on, fixed when it is opened.
+// The workload of a device, fixed when it is opened.
 struct Workload {
   int n = 0;
   int cations = 0;  // particles [0, cations) are of type 0
@@ -46,15 +46,15 @@ struct Workload {
   Copies copies = Copies::blocking;
 };
 
-// Bytes of the positions outside the slice: what an exchange brings.
+// Bytes of the positions outside the slice, which an exchange brings.
 inline std::int64_t bytes_of_others(const Workload& workload) {
   return static_cast<std::int64_t>(sizeof(Position)) * (workload.n - workload.slice.count);
 }
 
 enum class Output { forces, forces_and_sums };
 
-// Bytes that went each way since the device was opened, by the copies themselves; exchange:
-// received from other devices.
+// Bytes in each direction since the device was opened, counted by the copies; exchange: received
+// from other devices.
 using Traffic = records::StepBytes;
 
 inline Traffic operator+(const Traffic& a, const Traffic& b) {
@@ -64,8 +64,8 @@ inline Traffic operator-(const Traffic& a, const Traffic& b) {
   return {.h2d = a.h2d - b.h2d, .d2h = a.d2h - b.d2h, .exchange = a.exchange - b.exchange};
 }
 
-// Operations run in the order in which they are called. Errors of queued operations appear at the
-// next blocking call, as DeviceError.
+// Operations run in the order of their calls. Errors of queued operations are thrown by the next
+// blocking call as DeviceError.
 class Device : public support::Interface {
  public:
   // ---- forces of the slice, from positions that the host sends ----
@@ -78,24 +78,25 @@ class Device : public support::Interface {
   virtual void upload_state(std::span<const double> r,
                             std::span<const double> v) = 0;  // the slice's
   virtual void download_state(std::span<double> r, std::span<double> v) = 0;
-  // What Integrator::before_forces does: for Verlet, half a kick and a drift; then the slice's
-  // positions are written into the device's array of all positions, whence Exchange spreads them.
+  // Does the same as Integrator::before_forces: for Verlet, half a kick and a drift; then writes
+  // the slice's positions into the device's array of all positions, from which Exchange distributes
+  // them.
   virtual void before_forces(const Motion& motion, IntegratorKind kind) = 0;
-  // Sums up the slice's forces, exactly, beside the kinetic energy of the step before; Exchange
-  // adds these up over devices. Needed for Nose-Hoover only.
+  // Sums up the slice's forces exactly, and the kinetic energy of the previous step; Exchange adds
+  // these over devices. Needed for Nose-Hoover only.
   virtual void sum_up() = 0;
-  // What Integrator::after_forces does. Nose-Hoover: friction, kept on the device, and mean force
-  // follow from what was summed up.
+  // Does the same as Integrator::after_forces. For Nose-Hoover, friction (kept on the device) and
+  // mean force follow from the sums.
   virtual void after_forces(const Motion& motion, IntegratorKind kind) = 0;
-  // True once a force was not sound; from then on the particles of the device stay where they are.
+  // True once a force was invalid; the device's particles do not move from then on.
   virtual bool overlapped() = 0;
 
   // ---- time ----
-  // Marks the moment when everything queued before it is done; any number of slots from 0 on.
+  // Marks the time when everything queued so far is finished; any number of slots from 0 on.
   virtual void mark(int slot) = 0;
-  // Waits until all that was queued is done.
+  // Waits until all queued work is finished.
   virtual void wait() = 0;
-  // Between two marks that have been passed, s.
+  // Seconds between two marks that have been passed.
   virtual double seconds_between(int first, int second) = 0;
 
   virtual Traffic traffic() const = 0;

@@ -1,4 +1,4 @@
-// Where devices come from.
+// Engines, which provide devices.
 #pragma once
 
 #include <array>
@@ -24,20 +24,20 @@ namespace gpucast::mdapp {
 // Host memory that devices copy from and to.
 using schema::Memory;
 
-// The kinds that engines allocate.
+// The kinds of memory that engines allocate.
 inline constexpr std::array memories{Memory::pageable, Memory::pinned};
 
 // A block of host memory, freed with its last owner.
 using HostMemory = std::shared_ptr<void>;
 
-// What malloc gives, aligned to pages.
+// Memory from malloc, aligned to pages.
 inline HostMemory pageable_memory(std::size_t bytes) {
   constexpr std::align_val_t alignment{4096};
   return {::operator new(bytes > 0 ? bytes : 1, alignment),
           [](void* data) { ::operator delete(data, alignment); }};
 }
 
-// `size` zeroed elements in such a block (touched, so that no page is new when time counts).
+// `size` zeroed elements in such a block (touched, so that timed code meets no new page).
 template <class T>
 class HostArray {
  public:
@@ -56,15 +56,15 @@ class HostArray {
 
 using support::DeviceError;
 
-// For the machine record; what an engine does not know stays empty.
+// For the machine record; unknown fields stay empty.
 using DeviceInfo = records::Gpu;
 
-// Among the devices of one process; operations are queued on all of them.
+// Exchange among the devices of one process; operations are queued on all of them.
 class Exchange : public support::Interface {
  public:
-  // Every device's slice of the positions to all the others.
+  // Sends every device's slice of the positions to all the others.
   virtual void positions() = 0;
-  // What the devices summed up (Device::sum_up), over all of them, to all of them.
+  // Adds the sums of all devices (Device::sum_up), and gives the result to all of them.
   virtual void add_up() = 0;
 };
 
@@ -74,9 +74,9 @@ class Engine : public devices::Backend {
   virtual std::int64_t bytes_needed(const Workload& workload) const = 0;
   virtual std::int64_t bytes_free(int device) const = 0;
 
-  // Threads a block that the kernel is launched with where the choice leaves it open.
+  // Threads per block that the kernel uses by default.
   virtual int default_block(KernelName kernel) const = 0;
-  // std::invalid_argument with one line where this engine does not have what is asked for (a block
+  // Throws std::invalid_argument with one line if this engine does not support the choice (a block
   // size that is no multiple of a warp, a j split on the host, ...).
   virtual void check(const KernelChoice& choice) const = 0;
 
@@ -87,21 +87,21 @@ class Engine : public devices::Backend {
   }
 
   virtual std::unique_ptr<Device> open(int device, const Workload& workload) = 0;
-  // Devices that this engine opened, one of each slice in order. std::runtime_error where they
-  // cannot be connected (no NCCL).
+  // Connects devices that this engine opened, one of each slice in order. Throws std::runtime_error
+  // if that is impossible (no NCCL).
   virtual std::unique_ptr<Exchange> connect(std::span<Device* const> devices) = 0;
-  // Runs `queue`, which queues operations on `devices` and nothing else, and keeps them (a CUDA
-  // graph) instead of doing them: the function that is returned queues them again as a whole.
-  // std::invalid_argument where the engine cannot.
+  // Runs `queue`, which only queues operations on `devices`, and records them (a CUDA graph)
+  // instead of executing them: the returned function queues them again as a whole. Throws
+  // std::invalid_argument if the engine cannot.
   virtual std::function<void()> record(std::span<Device* const> devices,
                                        const std::function<void()>& queue) = 0;
 };
 
-// Worker threads as devices; `count` of them, 0: one for each core.
+// Worker threads as devices; `count` of them, 0: one per core.
 std::unique_ptr<Engine> host_engine(int count = 0);
 
-// The CUDA devices that are visible, if the program was built with CUDA and there are any;
-// otherwise nullptr and a reason.
+// The visible CUDA devices if the program was built with CUDA and there are any; otherwise nullptr
+// and a reason.
 std::unique_ptr<Engine> cuda_engine(std::string& why_not);
 
 }  // namespace gpucast::mdapp

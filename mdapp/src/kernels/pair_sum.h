@@ -1,4 +1,4 @@
-// Sums over pairs: what every force kernel reads, does in its innermost loop, and writes.
+// Sums over pairs: the input, innermost loop and output of every force kernel.
 #pragma once
 
 #include "physics/boundary.h"
@@ -9,15 +9,15 @@
 namespace gpucast::mdapp {
 
 // Sums of many floats that cancel: particles are sorted by type, so that the force of all cations
-// is summed before that of the anions takes most of it away again. Chunks are summed plainly, and
-// their sums with compensation (Kahan, CACM 8 (1965) 40).
+// is summed before that of the anions cancels most of it. Chunks are summed plainly, and their sums
+// with compensation (Kahan, CACM 8 (1965) 40).
 inline constexpr int chunk = 64;  // particles j
 
-// Real: float, or several floats of as many particles.
+// Real: float, or several floats for as many particles.
 template <class Real>
 struct Compensated {
   Real sum{};
-  Real lost{};  // what rounding has added to `sum` too much
+  Real lost{};  // the excess of `sum` from rounding
 
   GPUCAST_HD inline void add(Real value) {
     const Real corrected = value - lost;
@@ -27,7 +27,7 @@ struct Compensated {
   }
 };
 
-// Everything that is summed for a particle; energy and virial over lambda.
+// All sums of a particle; energy and virial over lambda.
 template <class Real, bool with_sums>
 struct PairTotals {
   Real x{}, y{}, z{};
@@ -60,9 +60,8 @@ struct Totals<Real, true> : Totals<Real, false> {
   }
 };
 
-// Adds one pair to the sums of particle i. `self` (a condition, or one for each of several
-// particles i): the pair of a particle with itself, which counts nothing. Only looked at where it
-// may be.
+// Adds one pair to the sums of particle i. `self` (a condition, or one per lane): the pair of a
+// particle with itself, which does not count. It is checked only if it may be true.
 template <class Math, BoundaryKind kind, bool with_sums, bool may_be_self, class Real, class Self>
 GPUCAST_HD inline void add_pair(PairTotals<Real, with_sums>& total, Real xi, Real yi, Real zi,
                                 Real xj, Real yj, Real zj, const PairConstants<Real>& pair,
@@ -86,16 +85,15 @@ GPUCAST_HD inline void add_pair(PairTotals<Real, with_sums>& total, Real xi, Rea
   total.z = Math::fma(value.force_over_r, dz, total.z);
   if constexpr (with_sums) {
     total.energy = value.energy;
-    // In an open box the virial is the sum of r_i . F_i over particles, for which no pair is
-    // needed.
+    // In an open box the virial is the sum of r_i . F_i over particles, which needs no pairs.
     if constexpr (kind != BoundaryKind::open) {
       total.virial = Math::fma(value.force_over_r, r2, total.virial);
     }
   }
 }
 
-// What a particle contributes to the virial, from its half of those of its pairs, or from its own
-// place and force.
+// A particle's contribution to the virial, from half of its pairs', or from its own position and
+// force.
 template <BoundaryKind kind, class Real>
 GPUCAST_HD inline Real virial_of(Real half_of_pairs, Real x, Real y, Real z, Real fx, Real fy,
                                  Real fz, Real lambda) {
@@ -106,23 +104,23 @@ GPUCAST_HD inline Real virial_of(Real half_of_pairs, Real x, Real y, Real z, Rea
   }
 }
 
-// What a force kernel reads and writes, in the memory of the device that it runs on.
+// The input and output of a force kernel, in the memory of the device that it runs on.
 struct ForceArguments {
   const Position* positions = nullptr;  // of all n
   Force* forces = nullptr;              // of the slice
-  PairSums* sums = nullptr;             // of the slice; nullptr where no energies are asked for
+  PairSums* sums = nullptr;             // of the slice; nullptr if no energies are requested
   int n = 0;
   int cations = 0;
   Slice slice;
   ForceField<float> field{};
   BoundaryKind boundary = BoundaryKind::open;
-  // The GPU's tuned with a j split: partial sums [split][component][particle of the slice] and how
-  // many splits of a block of particles have arrived (0 before and after).
+  // For the GPU's tuned with a j split: partial sums [split][component][particle of the slice], and
+  // the number of arrived splits per block of particles (0 before and after).
   double* partial = nullptr;
   unsigned* arrived = nullptr;
 };
 
-// Writes what was summed for the particle at `me`, which is the slice's number `own`.
+// Writes the sums of the particle at `me`, which is number `own` of the slice.
 template <BoundaryKind kind, bool with_sums>
 GPUCAST_HD inline void write_totals(const ForceArguments& a, int own, const Position& me,
                                     const Totals<float, with_sums>& total) {

@@ -1,4 +1,4 @@
-// What lies around the particles.
+// The boundary conditions.
 #pragma once
 
 #include <cmath>
@@ -21,12 +21,12 @@ struct Boundary {
   double alpha = 0;   // 1/angstrom, damping of the Coulomb force; dsf only
 };
 
-// A coordinate, or a distance along one, brought to within half a side of 0.
+// A coordinate or distance, shifted into half a side of 0.
 inline double nearest_image(double x, double side) { return x - side * std::rint(x / side); }
 
 inline bool periodic(BoundaryKind kind) { return kind != BoundaryKind::open; }
 
-// Calls body.template operator()<kind, flag>() for the values at hand.
+// Calls body.template operator()<kind, flag>() for the given values.
 template <class Body>
 void dispatch(BoundaryKind kind, bool flag, Body body) {
   const auto by_flag = [&]<BoundaryKind K> {

@@ -26,7 +26,7 @@ const float* components(const SliceOfParticles& slice) {
 }
 
 // body(first, last, type) over the components of the particles of each type. Without a mean force
-// the three axes are the same, and a loop over components becomes vector instructions.
+// the three axes are equivalent, and a loop over components becomes vector instructions.
 template <class Body>
 void each_type(const SliceOfParticles& slice, Body body) {
   const auto border = 3 * static_cast<std::ptrdiff_t>(slice.cations);
@@ -80,7 +80,7 @@ void pack_all(const SliceOfParticles& slice, double inverse_lambda) {
 void add_forces(const SliceOfParticles& slice, std::int64_t (&sums)[3]) {
   for (int k = 0; k < slice.count; ++k) {
     const Force f = slice.forces[k];
-    // A force that is not sound ends the run; as an integer it would be undefined.
+    // An invalid force ends the run; converted to an integer it would be undefined.
     sums[0] += sound(f.x) ? to_quanta(f.x) : 0;
     sums[1] += sound(f.y) ? to_quanta(f.y) : 0;
     sums[2] += sound(f.z) ? to_quanta(f.z) : 0;
@@ -119,7 +119,7 @@ Motion motion_of(const IntegratorOptions& options, const System& system) {
 Integrator::Integrator(const IntegratorOptions& options, System& system, Slice slice)
     : options_(options), system_(system), slice_(slice), motion_(motion_of(options, system)) {}
 
-// Views of the slice; `forces` and `positions` are of all particles or empty.
+// Views of the slice; `forces` and `positions` contain all particles or are empty.
 SliceOfParticles Integrator::particles(std::span<const Force> forces,
                                        std::span<Position> positions) const {
   const auto first = static_cast<std::size_t>(slice_.first);
@@ -168,7 +168,7 @@ void Integrator::kick_and_drift(std::span<const Force> forces, Reducer& reducer)
 
 void Integrator::check(std::span<const Force> forces) const {
   if (all_sound(particles(forces, {}))) return;
-  // Others may have moved their particles since this process last had the whole system.
+  // Other processes may have moved their particles since this one last had the whole system.
   System now = system_;
   const double lambda = decay_length(system_.salt);
   for (std::size_t k = 0; k < positions_.size(); ++k) {

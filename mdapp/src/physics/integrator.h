@@ -12,8 +12,8 @@
 
 namespace gpucast::mdapp {
 
-// The motion of a slice of the particles on a CPU: what the host does for all of them, or a host
-// device for its own. Compiled without contraction (physics/motion.h).
+// The motion of a slice of the particles on a CPU, which the host computes for all of them, or a
+// host device for its own. Compiled without contraction (physics/motion.h).
 //
 // `count` particles, the first `cations` of them of type 0; arrays start at the slice's first.
 struct SliceOfParticles {
@@ -25,7 +25,7 @@ struct SliceOfParticles {
   int cations;
 };
 
-// Whether all forces are finite and no larger than a force between ions can be.
+// Whether all forces are finite and no larger than possible between ions.
 bool all_sound(const SliceOfParticles& slice);
 
 void kick_all(const SliceOfParticles& slice, const Motion& given);
@@ -47,15 +47,15 @@ struct IntegratorOptions {
 // lq = T0 tau^2.
 Motion motion_of(const IntegratorOptions& options, const System& system);
 
-// Adds up over processes what a slice added up; nothing to do where there is one process.
+// Adds sums of slices over processes; does nothing for a single process.
 class Reducer : public support::Interface {
  public:
   virtual void add_up(std::span<std::int64_t> /*sums*/) {}
   virtual void add_up(std::span<double> /*sums*/) {}
 };
 
-// Moves the particles of one slice. The first call of `before_forces` of a Verlet run needs the
-// forces of the start: `start` takes them.
+// Moves the particles of one slice. In a Verlet run, the first call of `before_forces` needs the
+// initial forces: `start` receives them.
 class Integrator {
  public:
   Integrator(const IntegratorOptions& options, System& system, Slice slice);
@@ -65,7 +65,7 @@ class Integrator {
   // `forces`: of all particles; only the slice's are read. Throws Overlap for one that is not
   // finite or too large.
   void after_forces(std::span<const Force> forces, Reducer& reducer);
-  // Forces at the start, before the first step.
+  // Receives the forces before the first step.
   void start(std::span<const Force> forces);
 
  private:
@@ -86,7 +86,7 @@ class Integrator {
 // particles).
 void pack(const System& system, Slice slice, std::span<Position> positions);
 
-// All positions as devices get them: x0 y0 z0 x1 ..., lambda.
+// All positions as devices receive them: x0 y0 z0 x1 ..., lambda.
 std::vector<double> rounded_positions(const System& system);
 
 }  // namespace gpucast::mdapp

@@ -1,5 +1,5 @@
-// Elementary functions as a policy of the pair potential: exact here, approximate in the kernels
-// that say so.
+// Elementary functions as a policy of the pair potential: exact here, approximate in kernels with
+// their own policies.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@
 #ifdef __CUDACC__
 #define GPUCAST_HD __host__ __device__
 #else
-// Always inlined on the host: kernels are compiled for several instruction sets, and no function of
-// theirs may be left for the linker to choose among.
+// Always inlined on the host: kernels are compiled for several instruction sets, and the linker
+// must not choose among versions of a function.
 #define GPUCAST_HD __attribute__((always_inline))
 #endif
 
@@ -29,7 +29,7 @@ struct ExactMath {
   GPUCAST_HD static Real exp2(Real x) {
     return std::exp2(x);
   }
-  // exp(-x^2) is at hand wherever erfc is needed; approximations of erfc are made of it.
+  // exp(-x^2) is known wherever erfc is needed; approximations of erfc use it.
   template <class Real>
   GPUCAST_HD static Real erfc(Real x, Real /*exp_minus_x2*/) {
     return std::erfc(x);
@@ -40,8 +40,8 @@ struct ExactMath {
   }
 };
 
-// The same but for a multiplication and an addition in place of the fused one: where a build cannot
-// take that instruction for granted, std::fma is a call and takes longer than the rest of a pair.
+// The same with a multiplication and an addition instead of the fused one: if a build cannot rely
+// on that instruction, std::fma is a call that takes longer than the rest of a pair.
 struct PlainMath : ExactMath {
   template <class Real>
   GPUCAST_HD static Real fma(Real a, Real b, Real c) {
@@ -49,8 +49,8 @@ struct PlainMath : ExactMath {
   }
 };
 
-// The same number in every lane where Real is a vector of the compiler's, the number itself else.
-// (x - 0 is x, which takes no time; 0 + x would have to make 0 of -0.)
+// The same number in every lane if Real is a vector type, and the number itself otherwise. (x - 0
+// is x and takes no time; 0 + x would change -0 to 0.)
 template <class Real>
 GPUCAST_HD inline Real splat(float x) {
   return x - Real();

@@ -1,5 +1,5 @@
-// How one component of one particle moves in a step: shared by the host's loops and the kernel that
-// integrates on GPUs. Both are compiled without contracting a x + b into one rounding, so that both
+// How one component of one particle moves in a step: shared by the host's loops and the GPU's
+// integration kernel. Both are compiled without contracting a x + b into one rounding, so that both
 // give the same bits.
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace gpucast::mdapp {
 
-// Sums that come out the same, bit for bit, whoever adds what in which order: the terms are rounded
-// to multiples of a fixed quantum and added as integers. Used where the sum over all particles acts
-// back on each (mean force, temperature), so that a trajectory does not depend on how many devices
-// or processes added it up. Here: 2^-32 of the quantity's unit: a million terms of up to a thousand
+// Sums that are bitwise independent of the order of additions: the terms are rounded to multiples
+// of a fixed quantum and added as integers. They are used where the sum over all particles affects
+// each one (mean force, temperature), so that a trajectory does not depend on the number of devices
+// or processes. The quantum is 2^-32 of the quantity's unit: a million terms of up to a thousand
 // units fit.
 inline constexpr double quanta_per_unit = 4294967296.0;
 
@@ -25,7 +25,7 @@ GPUCAST_HD inline double from_quanta(std::int64_t sum) {
   return static_cast<double>(sum) / quanta_per_unit;
 }
 
-// What a step with a thermostat sums up over all particles.
+// The sums over all particles in a step with a thermostat.
 struct StepSums {
   std::int64_t force[3] = {0, 0, 0};  // eV/angstrom
   std::int64_t twice_kinetic = 0;     // sum of m v^2, eV
@@ -35,7 +35,7 @@ struct StepSums {
 // Leap-frog with Nose-Hoover friction, as in Claret: v <- (v (1 - x) + h f/m) / (1 + x), drift.
 enum class IntegratorKind { verlet, nose_hoover };
 
-// Everything that a step's motion depends on but the particle; h in time_unit.
+// Everything except the particle that a step's motion depends on; h in time_unit.
 struct Motion {
   double mass[2];         // by type, u
   double kick[2];         // by type: h/m, or h/(2 m) where the step kicks twice; over 1 + x
@@ -68,9 +68,9 @@ GPUCAST_HD inline Motion with_friction(Motion motion, double x) {
   return motion;
 }
 
-// Walls turn a velocity that points outwards, beyond them; they move nothing. In a periodic box the
-// nearest image goes on. Without branches but for the choice of the two, so that loops over it
-// become vector instructions.
+// Walls reverse a velocity that points outwards beyond them, and move nothing. In a periodic box
+// the nearest image continues. There are no branches except the choice of the two, so that loops
+// over this become vector instructions.
 GPUCAST_HD inline void drift(double& r, double& v, const Motion& motion) {
   const double half_side = motion.half_side;
   r += motion.drift * v;
@@ -83,16 +83,16 @@ GPUCAST_HD inline void drift(double& r, double& v, const Motion& motion) {
   }
 }
 
-// What a device gets of the particle at r (angstrom).
+// The data that a device receives for the particle at r (angstrom).
 GPUCAST_HD inline Position packed(const double* r, int type, double lambda_per_angstrom) {
   return {static_cast<float>(r[0] * lambda_per_angstrom),
           static_cast<float>(r[1] * lambda_per_angstrom),
           static_cast<float>(r[2] * lambda_per_angstrom), static_cast<float>(type)};
 }
 
-// A force beyond this means that two particles overlap: the Tosi-Fumi wall between ions is lower
-// than 100 eV/angstrom, and behind it the attraction -C/r^6 - D/r^8 grows without bound. Nor is any
-// larger force small enough for quanta.
+// A larger force means that two particles overlap: the Tosi-Fumi wall between ions is lower than
+// 100 eV/angstrom, and behind it the attraction -C/r^6 - D/r^8 grows without bound. Larger forces
+// would not fit into quanta either.
 inline constexpr float largest_force = 1e3F;  // eV/angstrom
 
 // False for NaN, too.

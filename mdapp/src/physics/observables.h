@@ -32,11 +32,11 @@ double pressure(const System& system, const Potential& potential);
 // The potential with the particles' own energies under dsf added to the sums over pairs.
 Potential with_self_energy(const System& system, const Potential& pairs);
 
-// Adds up what the devices return for each particle, self energies included.
+// Adds the devices' results for each particle, including self energies.
 Potential sum_of(const System& system, std::span<const PairSums> particles);
 
-// Two particles so close that the potential no longer holds.
-// The run cannot go on; the message names the pair.
+// Two particles are so close that the potential is no longer valid. The run cannot continue; the
+// message names the pair.
 class Overlap : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -44,15 +44,14 @@ class Overlap : public std::runtime_error {
 
 struct ClosestPair {
   int i = -1;
-  int j = -1;           // -1 where there are fewer than two particles with finite positions
+  int j = -1;           // -1 if there are fewer than two particles with finite positions
   double distance = 0;  // angstrom
 };
 
-// Found by sorting along x and looking no further than the best so far.
+// Sorts along x and compares no further than the best distance so far.
 ClosestPair closest_pair(const System& system);
 
-// One line: which pair, its ions, how close they are. Particles are counted from 1, as in XYZ
-// files.
+// One line: the pair, its ions, and their distance. Particles are counted from 1, as in XYZ files.
 std::string describe_overlap(const System& system);
 
 }  // namespace gpucast::mdapp

@@ -59,8 +59,8 @@ struct ForceField {
   SharedConstants<Real> shared;
 };
 
-// Over lambda, eV/angstrom. The two are summed apart: beside the large Coulomb energies of like
-// charges, the tail of the dispersion would be rounded away.
+// Divided by lambda, eV/angstrom. The two are summed separately: next to the large Coulomb energies
+// of charges of the same sign, the tail of the dispersion would be lost by rounding.
 template <class Real>
 struct PairEnergy {
   Real short_range{};
@@ -98,7 +98,8 @@ GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>&
     const Real force =
         Math::fma(-dispersion, inverse_r7, Math::fma(pair.charge, inverse_r * slope, repulsion)) -
         pair.cutoff_force;
-    // The other way round, NaN would count as beyond, and particles at the same place go unnoticed.
+    // The opposite comparison would count NaN as beyond, and particles at the same place would go
+    // unnoticed.
     const auto beyond = r >= shared.cutoff;
     value.force_over_r = beyond ? Real() : force * inverse_r;
     if constexpr (WithEnergy) {
@@ -126,7 +127,7 @@ GPUCAST_HD inline PairValue<Real> pair_value(Real r2, const PairConstants<Real>&
   return value;
 }
 
-// r_i - r_j in one direction: as it is, or to the nearest image.
+// r_i - r_j in one direction, directly or to the nearest image.
 template <class Math, BoundaryKind kind, class Real, class Scalar>
 GPUCAST_HD inline Real separation(Real xi, Real xj, const SharedConstants<Scalar>& shared) {
   const Real dx = xi - xj;
@@ -141,7 +142,7 @@ GPUCAST_HD inline Real separation(Real xi, Real xj, const SharedConstants<Scalar
 // rho ln 2, angstrom.
 inline double decay_length(const Salt& salt) { return salt.rho / log2_e; }
 
-// Folds the constants of a salt, in double, then rounds each once.
+// Combines the constants of a salt in double precision, then rounds each once.
 template <class Real>
 ForceField<Real> force_field(const Salt& salt, const Boundary& boundary) {
   const double lambda = decay_length(salt);
@@ -164,7 +165,7 @@ ForceField<Real> force_field(const Salt& salt, const Boundary& boundary) {
                               .cutoff_force = 0,
                               .cutoff_energy = 0};
       if (boundary.kind == BoundaryKind::dsf) {
-        // With the shifts still zero and the cut-off just beyond, this is the unshifted pair.
+        // With zero shifts and the cut-off just beyond, this is the unshifted pair.
         SharedConstants<double> beyond = shared;
         beyond.cutoff *= 1 + 1e-9;
         const auto at_cutoff = pair_value<ExactMath, BoundaryKind::dsf, true>(
@@ -179,7 +180,7 @@ ForceField<Real> force_field(const Salt& salt, const Boundary& boundary) {
   return rounded;
 }
 
-// What each particle of charge z contributes alone under dsf, eV: the interaction with its own
+// The energy of each particle of charge z by itself under dsf, eV: the interaction with its own
 // neutralizing image (Fennell & Gezelter, eq. 16); 0 otherwise. Charges are one elementary charge.
 inline double self_energy(const Salt& salt, const Boundary& boundary) {
   if (boundary.kind != BoundaryKind::dsf) return 0;

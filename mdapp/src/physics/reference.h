@@ -1,4 +1,4 @@
-// Forces in double precision, the plain way: what every kernel is held against.
+// Forces in double precision by a straightforward algorithm, the reference for every kernel.
 #pragma once
 
 #include <vector>
@@ -14,15 +14,15 @@ struct ReferenceForces {
   Potential potential{};
 };
 
-// All ordered pairs of `system`, shared out over `threads`. Sums run in one order whatever their
-// number.
+// All ordered pairs of `system`, computed by `threads` threads. The order of sums does not depend
+// on their number.
 ReferenceForces reference_forces(const System& system, int threads = 1);
 
-// The same at positions rounded to float, which is what devices get.
+// The same at positions rounded to float, as devices receive them.
 ReferenceForces reference_forces_at_float(const System& system, int threads = 1);
 
-// The plain loop over pairs that one would write first, which kernels are compared with in speed:
-// forces alone, in an open box, by one thread. x0 y0 z0 x1 ..., eV/angstrom.
+// The simplest loop over pairs, with which the speed of kernels is compared: forces only, in an
+// open box, by one thread. x0 y0 z0 x1 ..., eV/angstrom.
 std::vector<double> scalar_forces(const System& system);
 
 }  // namespace gpucast::mdapp

@@ -7,7 +7,7 @@
 namespace gpucast::mdapp {
 namespace {
 
-// As published: repulsion in joules, dispersion in 1e-79 J m^6 and 1e-99 J m^8.
+// The published units: repulsion in joules, dispersion in 1e-79 J m^6 and 1e-99 J m^8.
 struct Published {
   double pol;    // Pauling's factor 1 + z_i/n_i + z_j/n_j
   double sigma;  // angstrom

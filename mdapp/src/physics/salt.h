@@ -9,7 +9,7 @@
 
 namespace gpucast::mdapp {
 
-// The units that forces and motion are computed in, and what they are in SI.
+// The units of forces and motion, and their SI values.
 //
 // Lengths in angstrom, energies in eV, masses in u. The unit of time follows from them,
 // angstrom sqrt(u / eV), so that a force in eV/angstrom divided by a mass in u is an acceleration.
@@ -54,7 +54,7 @@ struct Salt {
 Salt nacl(ConstantSet set = ConstantSet::codata);
 Salt kcl(ConstantSet set = ConstantSet::codata);
 
-// By name, "NaCl" or "KCl"; std::invalid_argument says what is allowed.
+// By name, "NaCl" or "KCl"; std::invalid_argument lists the choices.
 Salt salt(std::string_view name, ConstantSet set = ConstantSet::codata);
 
 }  // namespace gpucast::mdapp

@@ -90,7 +90,7 @@ System from_positions(const Salt& salt, const Boundary& boundary, const std::vec
 void set_velocities(System& system, double temperature, std::uint64_t seed) {
   std::mt19937_64 engine(seed);
   const double thermal = system.salt.constants.boltzmann * temperature;
-  // By the order of the start configuration, so that sorting does not change who gets what.
+  // In the order of the start configuration, so that sorting does not change a particle's velocity.
   std::vector<double> drawn(system.v.size());
   for (double& d : drawn) {
     const double radius = std::sqrt(-2 * std::log(uniform(engine)));

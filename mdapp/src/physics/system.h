@@ -10,8 +10,8 @@
 
 namespace gpucast::mdapp {
 
-// Particles are kept sorted by type, cations first; `origin[k]` is where particle k stood in the
-// order of the start configuration, which outputs go by.
+// Particles are sorted by type, cations first; `origin[k]` is the position of particle k in the
+// order of the start configuration, which outputs use.
 struct System {
   Salt salt;
   Boundary boundary;
@@ -20,7 +20,7 @@ struct System {
   std::vector<double> v{};  // the same order, angstrom a time_unit
   std::vector<int> origin{};
 
-  // Where particles stand here, in the order of the start configuration.
+  // The index of each particle here, in the order of the start configuration.
   std::vector<std::size_t> places() const {
     std::vector<std::size_t> result(origin.size());
     for (std::size_t k = 0; k < result.size(); ++k)
@@ -37,28 +37,28 @@ inline int degrees_of_freedom(const System& system) {
   return system.n() > 1 ? 3 * system.n() - 3 : 3;
 }
 
-// What is wanted around the particles; sides and cut-offs follow from n.
+// The requested boundary; sides and cut-offs follow from n.
 struct Surroundings {
   BoundaryKind kind = BoundaryKind::open;
   double cutoff = 0;   // m, dsf only; 0: half the side
   double alpha = 2e9;  // 1/m, dsf only
 };
 
-// Side of the box that n ions on a lattice get, angstrom.
+// Side of the box for n ions on a lattice, angstrom.
 double box_side(const Salt& salt, int n, BoundaryKind kind);
 
-// std::invalid_argument where the cut-off is longer than half the side (angstrom).
+// Throws std::invalid_argument if the cut-off is longer than half the side (angstrom).
 Boundary boundary_of(double side, const Surroundings& around);
 
-// Ions in rock-salt order at the salt's lattice constant, at rest. The lattice is a cube of an even
-// number of sites a side, 8 m^3 in all; where n is no such number, the last sites of the next
-// larger cube stay empty, and at most one ion has no partner. Open: the box is five times as
-// wide as the lattice, as in Claret. Periodic: the box is the lattice.
+// Ions in rock-salt order at the salt's lattice constant, at rest. The lattice is a cube with an
+// even number of sites per side, 8 m^3 in all; if n is another number, the last sites of the next
+// larger cube stay empty, and at most one ion has no partner. Open: the box is five times as wide
+// as the lattice, as in Claret. Periodic: the box is the lattice.
 //
-// std::invalid_argument where n < 1 or the cut-off is longer than half the side.
+// Throws std::invalid_argument if n < 1 or the cut-off is longer than half the side.
 System rock_salt(const Salt& salt, int n, const Surroundings& around = {});
 
-// Particles from elsewhere, x y z each in angstrom, type 0 or 1, in any order.
+// Particles from other sources, x y z each in angstrom, type 0 or 1, in any order.
 System from_positions(const Salt& salt, const Boundary& boundary, const std::vector<double>& r,
                       const std::vector<int>& type);
 
@@ -66,7 +66,7 @@ System from_positions(const Salt& salt, const Boundary& boundary, const std::vec
 // The same on every machine for one seed.
 void set_velocities(System& system, double temperature, std::uint64_t seed);
 
-// Moves each particle by up to `most` (angstrom) in each direction, at random; in a periodic box it
+// Moves each particle by up to `most` (angstrom) in each direction at random; in a periodic box it
 // stays inside. The same on every machine for one seed.
 void displace(System& system, double most, std::uint64_t seed);
 

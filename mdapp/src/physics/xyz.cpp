@@ -113,13 +113,13 @@ std::vector<double> numbers(const Lines& lines, const std::string& field, const 
   return values;
 }
 
-// Where a frame's box stands: a cube.
+// The box of a frame: a cube.
 struct Box {
   double side = 0;  // angstrom
   std::array<double, 3> centre{};
 };
 
-// `open_side`: of an open box where the file says nothing of it.
+// `open_side`: of an open box if the file does not contain it.
 Box box_of(const Lines& lines, const Comment& comment, BoundaryKind kind, double open_side) {
   const auto lattice = comment.find("Lattice");
   if (lattice == comment.end()) {
@@ -145,7 +145,7 @@ Box box_of(const Lines& lines, const Comment& comment, BoundaryKind kind, double
 
 constexpr std::size_t nowhere = std::string_view::npos;
 
-// Which column holds what, and how many there are.
+// The columns of the fields, and the number of columns.
 struct Columns {
   std::size_t species = nowhere;
   std::size_t pos = nowhere;
@@ -214,7 +214,7 @@ Particles particles_of(Lines& lines, int n, const Columns& columns, const Salt& 
   return particles;
 }
 
-// Takes positions from the box's centre; into a periodic box they are brought.
+// Shifts positions to the box's centre; in a periodic box they are also brought inside.
 void place(const std::string& name, const Box& box, BoundaryKind kind, std::vector<double>& r) {
   for (std::size_t k = 0; k < r.size(); ++k) {
     r[k] -= box.centre[k % 3];
@@ -236,7 +236,7 @@ Boundary boundary_in(const std::string& name, const Box& box, const Surroundings
   }
 }
 
-// `values`, each over `unit`, with blanks between them.
+// Appends `values` divided by `unit`, separated by blanks.
 void append(std::string& text, std::span<const double> values, double unit = 1) {
   std::array<char, 32> digits{};
   for (std::size_t k = 0; k < values.size(); ++k) {

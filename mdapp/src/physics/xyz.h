@@ -23,17 +23,17 @@ struct XyzStart {
   bool has_velocities = false;
 };
 
-// Reads a file of one frame: particles of `salt`'s ions. `around` says what is to be around them;
-// the box is the file's Lattice, a cube, and without Lattice (open boundary only) the one that so
-// many ions get on a lattice. Positions are taken from the box's centre: Origin + side/2, Origin
-// being 0 where there is Lattice alone; particles of a periodic box are brought into it. Velocities
-// are read from `velo`, in angstrom/fs. Throws InputError, which names file, line and field.
+// Reads a file of one frame: particles of `salt`'s ions with the boundary `around`. The box is the
+// file's Lattice, a cube, and without Lattice (open boundary only) the box of a lattice with this
+// number of ions. Positions are relative to the box's centre: Origin + side/2, with an Origin of 0
+// if there is only a Lattice; particles of a periodic box are brought inside. Velocities are read
+// from `velo`, in angstrom/fs. Throws InputError, which names file, line and field.
 XyzStart read_xyz(const std::string& path, const Salt& salt, const Surroundings& around);
-// The same from text; `name` stands for the file.
+// The same from text; `name` replaces the file's name.
 XyzStart parse_xyz(const std::string& name, const std::string& text, const Salt& salt,
                    const Surroundings& around);
 
-// One frame, in the order of the start configuration; `seconds` since the start.
+// One frame in the order of the start configuration; `seconds` since the start.
 std::string xyz_frame(const System& system, double seconds);
 
 }  // namespace gpucast::mdapp

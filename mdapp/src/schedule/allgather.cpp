@@ -1,5 +1,5 @@
 // Steps in which the GPUs integrate: positions and velocities stay there in double precision, and
-// each GPU's rounded positions go to all the others.
+// each GPU's rounded positions are sent to all the others.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -10,7 +10,8 @@
 namespace gpucast::mdapp {
 namespace {
 
-// Steps queued before the host waits: enough to hide the time of queueing, few enough to stop soon.
+// Number of steps queued before the host waits: enough to hide the time of queueing, few enough to
+// stop soon.
 constexpr int queued_steps = 32;
 
 class AllGather : public Stepper {
@@ -38,7 +39,7 @@ class AllGather : public Stepper {
 
   std::vector<double> steps(int count) override {
     std::vector<double> result;
-    // The GPUs go in step with one another, so the first one's clock is everybody's.
+    // The GPUs advance together, so that the first one's clock stands for all.
     Device& clock = *devices_.all().front();
     for (int done = 0; done < count;) {
       const int batch = std::min(queued_steps, count - done);
@@ -82,7 +83,7 @@ class AllGather : public Stepper {
       device.compute(Output::forces_and_sums);
       device.download(part(sums_.span(), slice));
     });
-    // The next step starts from forces, which are to be those of a run without this look.
+    // The next step starts from forces, which must be the same as without this call.
     devices_.compute(Output::forces);
     finish();
     return sum_of(system_, sums_.span());
@@ -96,7 +97,7 @@ class AllGather : public Stepper {
     devices_.upload(positions_.span());
   }
 
-  // `marked`: a mark stands before each phase, and one after the last.
+  // `marked`: a mark precedes each phase, and one follows the last.
   void queue_step(bool marked = false) {
     const auto mark = [this, marked](int slot) {
       if (marked) devices_.mark(slot);
@@ -116,7 +117,7 @@ class AllGather : public Stepper {
     mark(5);
   }
 
-  // Only a thermostat, and the mean force that goes with it, need sums over all particles.
+  // Only a thermostat, and its mean force, need sums over all particles.
   void add_up() {
     if (kind_ != IntegratorKind::nose_hoover) return;
     for (Device* device : devices_.all())
@@ -138,7 +139,7 @@ class AllGather : public Stepper {
   HostArray<PairSums> sums_;
   Devices devices_;
   std::unique_ptr<Exchange> exchange_;
-  std::function<void()> recorded_step_;  // after what it refers to
+  std::function<void()> recorded_step_;  // declared after the members that it uses
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ bool initialized() {
   return flag != 0;
 }
 
-// Freed with its last owner; not a communicator but MPI_COMM_NULL on processes that take no part.
+// Freed with its last owner; MPI_COMM_NULL on processes that do not take part.
 using Communicator = std::shared_ptr<const MPI_Comm>;
 
 Communicator owned(MPI_Comm comm) {
@@ -184,7 +184,7 @@ class Mpi : public Star {
                   (static_cast<std::int64_t>(positions().size()) - slice_.count);
   }
 
-  // In place: every process's slice, `each` values a particle, to all the others.
+  // In place: sends every process's slice, `each` values per particle, to all the others.
   void all_gather(void* data, int each, MPI_Datatype type) {
     if (!takes_part()) return;
     MPI_Datatype particle = MPI_DATATYPE_NULL;
@@ -226,7 +226,7 @@ std::unique_ptr<Star> mpi_schedule(Engine& engine, const System& system,
     throw std::invalid_argument("schedule mpi: start with mpirun or srun, or with --schedule mpi");
   }
   const int rank = rank_in(MPI_COMM_WORLD);
-  const int rank_on_host = rank_in(*communicator_of_host());  // all of them must ask
+  const int rank_on_host = rank_in(*communicator_of_host());  // a collective call of all processes
   std::vector<Place> places;
   if (rank < options.gpus) {
     places.push_back({.device = rank_on_host % static_cast<int>(engine.devices().size()),

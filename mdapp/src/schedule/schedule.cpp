@@ -126,7 +126,7 @@ Star::Star(Engine& engine, const System& system, const ScheduleOptions& options,
   }
 }
 
-// `marked`: marks 2 phase and 2 phase + 1 stand around each phase.
+// `marked`: marks 2 phase and 2 phase + 1 enclose each phase.
 void Star::queue_step(bool marked) {
   const auto queue = [&](Phase phase, Device& device, Slice slice) {
     if (marked) device.mark(2 * phase);
@@ -159,7 +159,7 @@ Phases Star::compute_in_phases() {
     const auto seconds = [&](Phase phase) {
       return device->seconds_between(2 * phase, 2 * phase + 1);
     };
-    // One after another the copies add up; side by side the slowest counts.
+    // Consecutive copies add up; for concurrent ones the slowest counts.
     const auto add = [&](double& total, Phase phase) {
       total = serial_ ? total + seconds(phase) : std::max(total, seconds(phase));
     };

@@ -1,5 +1,5 @@
-// gpucast-microbench check and topology: what measurements rely on, on this machine's devices, and
-// what the machine record says of them.
+// gpucast-microbench check and topology: tests the properties that measurements rely on, on this
+// machine's devices, and prints the machine record's description of them.
 #include <new>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 using records::Memory;
 using records::TransferMethod;
 
-// Every way to copy there is, in sizes that are no multiple of anything.
+// All kinds of copies, in sizes that are no multiple of anything.
 std::vector<Copy> all_copies(int devices) {
   std::vector<Copy> copies;
   for (const std::int64_t bytes : {1, 77, 4099, 1048583}) {
@@ -49,7 +49,7 @@ class Check : public Command {
     auto tests = engine->self_tests();
     for (const auto method : {TransferMethod::call, TransferMethod::gated}) {
       for (Copy copy : all_copies(engine->count())) {
-        // CPU devices have pageable memory only, which copies between them then name.
+        // CPU devices have only pageable memory; copies between them name it.
         if (engine->path() == schema::Path::host && copy.from != host && copy.to != host) {
           copy.memory = Memory::pageable;
         }
@@ -92,7 +92,7 @@ class Check : public Command {
         }};
   }
 
-  // Why a test failed; empty if it did not.
+  // Returns why a test failed; empty if it passed.
   static std::string failure(const SelfTest& test) {
     try {
       test.run();

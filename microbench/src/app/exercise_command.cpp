@@ -1,5 +1,5 @@
-// gpucast-microbench exercise: copies without end, a line a second, so that two runs can show
-// whether they disturb each other.
+// gpucast-microbench exercise: copies without end and prints a line per second, so that two runs
+// can show whether they disturb each other.
 #include <vector>
 
 #include "app/command.h"
@@ -49,7 +49,7 @@ class Exercise : public Command {
         throw support::InputError(describe(copy) + ": " + *why);
       }
     }
-    // Each way in turn is the one that is timed; the other is under way all the while.
+    // Each direction in turn is timed while the other one is in progress.
     const auto first = engine->open(std::vector{out, back});
     const auto second = engine->open(std::vector{back, out});
     const auto begin = Clock::now();
@@ -72,7 +72,7 @@ class Exercise : public Command {
   }
 
  private:
-  // Seconds of a copy, on average.
+  // Returns the mean seconds of a copy.
   static double for_half_a_second(CopySet& copies, const Context& context) {
     constexpr double half = 0.5;
     constexpr int in_a_row = 8;

@@ -25,7 +25,7 @@ std::string right(const std::string& text, std::size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
-// Texts by the names of their row and column, which stand in the order in which they came.
+// Texts by the names of their row and column, which keep their order of insertion.
 struct Table {
   std::vector<std::string> rows, columns;
   std::map<std::pair<std::string, std::string>, std::string> cells;
@@ -35,7 +35,7 @@ struct Table {
     if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
     cells.try_emplace({row, column}, text);
   }
-  // `head` and `cell` make texts of the rows' names and of the columns as wide as they are to be.
+  // `head` and `cell` format the names of rows and columns with their final widths.
   template <class Head, class Cell>
   void print(std::ostream& out, const std::string& corner, Head head, Cell cell) const {
     out << head(corner);
@@ -115,7 +115,7 @@ void print_launches(const Outcome& outcome, std::ostream& out) {
   });
 }
 
-// How much was hidden behind the longest part, as a fraction of what could be.
+// The part that was hidden behind the longest one, as a fraction of the possible maximum.
 void print_overlap(const Outcome& outcome, std::ostream& out) {
   std::map<records::OverlapPart, double> alone;
   std::string head = "\noverlap" + padded("", 53) + "together   of perfect\n";
@@ -152,9 +152,9 @@ void print_host_memory(const Outcome& outcome, std::ostream& out) {
       });
 }
 
-// ---- who disturbs whom, as tables and as a sentence ----
+// ---- which copies disturb each other, as tables and as a sentence ----
 
-// A copy takes this much longer beside another with which it shares a link or a memory.
+// The slowdown of a copy by another one with which it shares a link or a memory.
 constexpr double shared = 1.1;
 
 struct Beside {
@@ -190,7 +190,7 @@ void print_matrix(const std::vector<Beside>& all, std::ostream& out) {
     if (beside.copies->size() != 2) continue;
     const Copy& first = beside.copies->front();
     const std::string one = short_name(first);
-    // Where copies of several sizes were measured, the first size counts.
+    // If copies of several sizes were measured, the first size is used.
     if (sizes.try_emplace(one, first.bytes).first->second != first.bytes) continue;
     table.set(one, short_name(beside.copies->back()), figure("%.2f", beside.factor));
   }

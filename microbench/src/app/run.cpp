@@ -16,12 +16,12 @@ namespace {
 
 using records::TransferMethod;
 
-// The smallest copies that all routes measure: their time is latency alone.
+// The smallest copies that are measured on all routes: their time is pure latency.
 constexpr std::int64_t smallest_timed_twice = 64;
 
 constexpr const char* wrong_bytes = "what arrived is not what was sent";
 
-// What was opened for the last cell, which may serve the next.
+// The opened resources of the last cell, which the next one may reuse.
 template <class Opened, class Key>
 class Last {
  public:
@@ -89,7 +89,7 @@ class Measurement {
     }
   }
 
-  // ---- whether it can be made ----
+  // ---- whether a cell can be measured ----
 
   std::optional<std::string> refused(const TransferCell& cell) const {
     for (const Copy& copy : cell.copies) {
@@ -189,7 +189,7 @@ class Measurement {
          seconds);
   }
 
-  // Two ways to the same latency, which should agree.
+  // Two estimates of the same latency, which should agree.
   void estimate(const Copy& copy, CopySet& copies) {
     const Latency estimates = latency(copies);
     outcome_.latencies.push_back({copy, estimates});
@@ -201,9 +201,9 @@ class Measurement {
           {"each_of_many_s", estimates.each}});
   }
 
-  // ---- what came of it ----
+  // ---- results ----
 
-  // Nothing where an interrupt came before the first sample.
+  // Returns nothing if an interrupt came before the first sample.
   template <class Record>
   void keep(const Cell& cell, const Record& record, const std::vector<double>& seconds) {
     if (!seconds.empty()) done(cell, seconds, write(record, seconds));
@@ -233,7 +233,7 @@ class Measurement {
     note(what + ": skipped, " + why, nullptr);
     progress_.finished(what + ": skipped, " + why);
   }
-  // What was open may be in any state.
+  // Open resources may be in any state.
   void fail(const std::string& what, const std::string& why) {
     copies_.forget();
     launches_.forget();

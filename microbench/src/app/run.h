@@ -24,17 +24,17 @@ struct Run {
   std::string machine;
   std::string path;
   SampleOptions samples;
-  double budget = 0;  // seconds from `begin` for all cells; 0: without end
+  double budget = 0;  // seconds from `begin` for all cells; 0: unlimited
   devices::Clock::time_point begin = devices::Clock::now();
-  RunToRun run_to_run;  // what is known of it before
+  RunToRun run_to_run;  // earlier results
   std::function<void(const Json&)> write;
 };
 
 struct Result {
   Cell cell;
   double median = 0;  // s
-  // Half the 95 % interval's width over the median, widened by what differs from run to run;
-  // nothing where samples are too few.
+  // Half the 95 % interval's width over the median, extended by the variation from run to run;
+  // nothing if there are too few samples.
   std::optional<double> relative_half_width{};
 };
 
@@ -46,7 +46,7 @@ struct LatencyResult {
 struct Outcome {
   std::vector<Result> results;
   std::vector<LatencyResult> latencies;
-  std::size_t skipped = 0;  // cannot be made here, or the budget was spent
+  std::size_t skipped = 0;  // impossible here, or the budget was spent
   std::size_t failed = 0;
   bool interrupted = false;
 };
@@ -62,7 +62,7 @@ void each(const Outcome& outcome, Body body) {
 Outcome measure(Engine& engine, const Run& run, support::Progress& progress,
                 const std::stop_token& interrupted);
 
-// What was measured, as tables for people.
+// Prints the results as tables.
 void print_report(const Outcome& outcome, std::ostream& out);
 
 }  // namespace gpucast::microbench

@@ -1,4 +1,4 @@
-// gpucast-microbench skeleton: steps of a traced program, made again on this path.
+// gpucast-microbench skeleton: repeats the steps of a traced program on this path.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -87,7 +87,8 @@ class SkeletonOfTrace : public Command {
     return programs;
   }
 
-  // A program of its own, `skeleton`, with the file as its case and calls a step as its size.
+  // The records have their own program name, `skeleton`, with the file as case and the calls per
+  // step as size.
   static records::Step step_of(const TracedProgram& program, const std::string& label) {
     const auto steps = static_cast<std::size_t>(program.steps);
     return {.program = "skeleton",

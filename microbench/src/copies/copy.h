@@ -1,4 +1,4 @@
-// One description of a copy, whatever moves it: from where to where, how much, by what.
+// A description of a copy for all engines: source, destination, size, and method.
 #pragma once
 
 #include <algorithm>
@@ -11,28 +11,28 @@
 
 namespace gpucast::microbench {
 
-// A place is a device's number, or the host.
+// A place is a device number, or the host.
 inline constexpr int host = -1;
 
 struct Copy {
   int from = host;
   int to = 0;
   std::int64_t bytes = 0;
-  // Kind of the host memory that the copy begins or ends in, or that a staged copy goes through;
-  // without meaning between devices.
+  // The host memory at one end of the copy, or that a staged copy passes through; unused between
+  // devices.
   records::Memory memory = records::Memory::pinned;
   records::Engine engine = records::Engine::copy;
   bool staged = false;  // between devices, through the host
-  bool reads = false;   // between devices: the destination fetches, where else the source sends
+  bool reads = false;   // between devices: the destination reads; otherwise the source writes
 
   bool operator==(const Copy&) const = default;
 };
 
-// The device that makes a copy.
+// The device that performs a copy.
 inline int issuer(const Copy& copy) {
   if (copy.from == host) return copy.to;
   if (copy.to == host) return copy.from;
-  // A kernel runs where what it copies is wanted.
+  // A kernel runs on the destination.
   return copy.reads || copy.engine == records::Engine::kernel ? copy.to : copy.from;
 }
 
@@ -62,10 +62,10 @@ inline std::string describe(const Copy& copy) {
 inline constexpr std::int64_t smallest_odd = 64;
 inline constexpr std::int64_t largest_odd = std::int64_t{1} << 26;
 
-// The sizes that a sweep measures: powers of two from 1 byte to `largest`, and between them, from
-// 64 bytes to 64 MiB, sizes that are no multiple of anything (three quarters of a power, less 1),
-// descending: buffers of the first then serve all the others. Above, copies are as fast as their
-// link, and take long.
+// The sizes of a sweep: powers of two from 1 byte to `largest`, and between them, from 64 bytes to
+// 64 MiB, sizes that are no multiple of anything (three quarters of a power, less 1), descending:
+// the buffers of the first then serve all others. Larger copies run at the speed of their link, and
+// take long.
 inline std::vector<std::int64_t> all_sizes(std::int64_t largest) {
   std::vector<std::int64_t> sizes;
   for (std::int64_t size = 1; size <= largest; size *= 2) {
@@ -76,9 +76,9 @@ inline std::vector<std::int64_t> all_sizes(std::int64_t largest) {
   return sizes;
 }
 
-// In addition to those, quarter steps between powers of two, and each of these sizes and 1 more:
-// for copies within a GPU, which go another way where sizes are no multiple of 16 bytes, and take
-// another time once they do not fit into its cache.
+// Additional sizes: quarter steps between powers of two, and each of these plus 1, for copies
+// within a GPU. These use another method if sizes are no multiple of 16 bytes, and slow down when
+// they do not fit into the cache.
 inline std::vector<std::int64_t> quarter_sizes(std::int64_t largest) {
   std::vector<std::int64_t> sizes = all_sizes(largest);
   for (std::int64_t power = smallest_odd; 2 * power <= largest; power *= 2) {
@@ -92,7 +92,7 @@ inline std::vector<std::int64_t> quarter_sizes(std::int64_t largest) {
   return sizes;
 }
 
-// Every `step`th power of two, from 64 bytes on, descending.
+// Every `step`th power of two from 64 bytes on, descending.
 inline std::vector<std::int64_t> few_sizes(std::int64_t largest, int step) {
   std::vector<std::int64_t> sizes;
   for (std::int64_t size = largest; size >= smallest_odd; size >>= step)

@@ -29,7 +29,7 @@ using schema::Memory;
 using support::InputError;
 
 constexpr std::string_view calls_schema = "gpucast.calls/1";
-constexpr int most_of_any = 1 << 20;  // of threads, devices, streams, events, steps
+constexpr int most_of_any = 1 << 20;  // limit for threads, devices, streams, events, steps
 
 // A line of the file.
 class Line {
@@ -51,7 +51,7 @@ class Line {
     return value_[field];
   }
 
-  // A whole number below `limit`, or what stands for it where the field may be absent.
+  // A whole number below `limit`, or `otherwise` if the field may be missing.
   template <class Number = int>
   Number count(const std::string& field, std::int64_t limit,
                std::optional<Number> absent = std::nullopt) const {

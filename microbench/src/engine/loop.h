@@ -1,5 +1,5 @@
-// What CPUs and GPUs both run: a loop over host memory, out[k] = 2 in[list[k]] + 1, and the pattern
-// of copied bytes.
+// Code that runs on CPUs and GPUs: a loop over host memory, out[k] = 2 in[list[k]] + 1, and the
+// pattern of copied bytes.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 
 namespace gpucast::microbench {
 
-// How a loop reads its array: in order; in the order that a list says, which is in order; in one
-// that is random.
+// The order in which a loop reads its array: sequentially; by a list that is in order; by a random
+// one.
 enum class LoopPattern { sequential, indirect, random };
 enum class Runner { gpu, cpu };
 
@@ -30,7 +30,7 @@ using Index = std::uint32_t;
 GPUCAST_HD inline float loop_input(std::size_t k) { return static_cast<float>(k % 4093); }
 GPUCAST_HD inline float loop_result(float input) { return 2 * input + 1; }
 
-// The list of a pattern (empty for what needs none); random ones are always the same.
+// The list of a pattern, which is always the same; empty if it needs none.
 inline std::vector<Index> loop_list(LoopPattern pattern, std::size_t count) {
   if (pattern == LoopPattern::sequential) return {};
   std::vector<Index> list(count);
@@ -54,7 +54,7 @@ inline std::vector<float> loop_inputs(std::size_t count) {
   return inputs;
 }
 
-// On the CPU. Not inlined: what is timed is one function, whoever calls it.
+// The loop on the CPU. Not inlined: the same function is timed for all callers.
 [[gnu::noinline]] inline void run_loop(float* out, const float* in, const std::vector<Index>& list,
                                        std::size_t count) {
   if (list.empty()) {
@@ -73,8 +73,8 @@ inline bool loop_is_correct(std::span<const float> out, const std::vector<Index>
   return true;
 }
 
-// What copied bytes hold, different at every place and for each seed: the byte at `index` (the
-// finalizer of MurmurHash3 over its word, A. Appleby, public domain).
+// The content of copied bytes, different at every position and for each seed: the byte at `index`
+// (the finalizer of MurmurHash3 over its word, A. Appleby, public domain).
 GPUCAST_HD inline unsigned char pattern(std::uint64_t index, std::uint32_t seed) {
   auto word = static_cast<std::uint32_t>(index >> 2) ^ seed;
   word ^= word >> 16;

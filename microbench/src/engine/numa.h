@@ -1,5 +1,4 @@
-// Where memory of the host lies (NUMA nodes), by the kernel's own calls, and what first touches
-// take.
+// The placement of host memory (NUMA nodes), by system calls, and the time of the first access.
 #pragma once
 
 #include <linux/mempolicy.h>
@@ -20,8 +19,8 @@
 
 namespace gpucast::microbench {
 
-// The node that a PCI device ("0000:00:06.0", any case) is near; nothing where the system does not
-// say, as most virtual machines.
+// The node near a PCI device ("0000:00:06.0", any case); nothing if the system does not know, as in
+// most virtual machines.
 inline std::optional<int> node_of_pci(std::string bus_id) {
   for (char& c : bus_id)
     c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -31,8 +30,8 @@ inline std::optional<int> node_of_pci(std::string bus_id) {
   return node;
 }
 
-// The node where the page of `address` lies; nothing where that cannot be told: not touched yet, or
-// memory of a driver.
+// The node of the page of `address`; nothing if that is unknown: not touched yet, or memory of a
+// driver.
 inline std::optional<int> node_of(void* address) {
   int node = -1;
   constexpr unsigned long of_address = MPOL_F_NODE | MPOL_F_ADDR;
@@ -42,12 +41,12 @@ inline std::optional<int> node_of(void* address) {
   return node;
 }
 
-// Memory that this thread touches first comes from `node` while this lives, if there is some left:
-// whether it did, node_of says. Does nothing for no node, or where policies are not allowed.
+// While this exists, memory that this thread touches first comes from `node` if it has some left;
+// node_of tells whether it did. Does nothing without a node, or if policies are not allowed.
 class PreferNode {
  public:
   explicit PreferNode(std::optional<int> node) {
-    // A set of nodes, as the kernel takes it.
+    // A set of nodes in the form of the system call.
     using Mask = std::array<unsigned long, 16>;
     constexpr std::size_t bits = std::numeric_limits<unsigned long>::digits;
     constexpr unsigned long mask_bits = bits * std::tuple_size_v<Mask>;
@@ -67,7 +66,8 @@ class PreferNode {
   bool set_ = false;
 };
 
-// Pageable memory whose pages nobody has written yet: the system gives them at the first touch.
+// Pageable memory whose pages have never been written: the system allocates them at the first
+// access.
 class UntouchedMemory {
  public:
   explicit UntouchedMemory(std::size_t bytes)

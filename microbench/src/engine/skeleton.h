@@ -1,7 +1,7 @@
-// A step's communication without its work: what a multi-GPU program pays around its kernels, timed
-// in the order and under the conditions of a real step. Copies in a loop find caches, threads and
-// links warm; in a step the host has just written what it sends, and GPUs and connections have
-// waited for it.
+// A step's communication without its work: the time that a multi-GPU program spends around its
+// kernels, measured in the order and under the conditions of a real step. Copies in a loop find
+// caches, threads and links warm; in a step the host has just written the data, and GPUs and
+// connections have been idle.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 namespace gpucast::microbench {
 
 struct StepShape {
-  // star_serial: blocking copies, one device after another. star_async: all is queued, then waited
-  // for.
+  // star_serial: blocking copies, one device after another. star_async: everything is queued, and
+  // then awaited.
   records::Schedule schedule = records::Schedule::star_serial;
   records::Memory memory = records::Memory::pageable;  // of the host
   std::vector<int> devices{0};
@@ -30,7 +30,7 @@ struct StepShape {
   int gpus() const { return static_cast<int>(devices.size()); }
 };
 
-// How many floats hold `bytes`.
+// The number of floats in `bytes`.
 constexpr std::size_t floats_of(std::int64_t bytes) {
   return (static_cast<std::size_t>(bytes) + sizeof(float) - 1) / sizeof(float);
 }
@@ -42,8 +42,8 @@ class Skeleton : public support::Interface {
         velocity_(floats_of(shape.gpus() * shape.d2h_bytes)),
         position_(velocity_.size()) {}
 
-  // Seconds of one step: from the first copy until the host has everything. Before, the host
-  // integrates: reads what came last and writes what goes next.
+  // Seconds of one step: from the first copy until the host has everything. Before it the host
+  // integrates: reads the last results and writes the next data.
   double step() {
     integrate();
     const auto begin = devices::Clock::now();
@@ -66,11 +66,9 @@ class Skeleton : public support::Interface {
       wait(k);
     return devices::seconds_since(begin);
   }
-  // Seconds that the kernel takes by the device's own clock, its start included: a little more than
-  // `busy`.
+  // Seconds of the kernel by the device's own clock, with its start: a little more than `busy`.
   virtual double kernel_seconds() = 0;
-  // Whether each device has what the host sent, and the host what each device holds, after another
-  // step.
+  // Whether, after another step, each device has the host's data, and the host each device's.
   virtual bool correct() {
     std::ranges::fill(received(), 0.0F);
     step();
@@ -91,23 +89,23 @@ class Skeleton : public support::Interface {
   std::size_t down_bytes() const { return static_cast<std::size_t>(shape_.d2h_bytes); }
   bool blocking() const { return shape_.schedule == records::Schedule::star_serial; }
 
-  // In the schedule's manner: blocking, or queued. k counts the shape's devices.
+  // Blocking or queued, as the schedule requires. k counts the shape's devices.
   virtual void upload(std::size_t k) = 0;
   virtual void compute(std::size_t k) = 0;
   virtual void download(std::size_t k) = 0;
   virtual void wait(std::size_t k) = 0;
   virtual std::span<float> sent() = 0;      // on the host
   virtual std::span<float> received() = 0;  // of all devices, one behind the other
-  // What came to a device.
+  // The data that a device received.
   virtual std::vector<std::byte> arrived(std::size_t k) = 0;
-  // What every byte holds that comes from a device.
+  // The value of every byte that comes from a device.
   static std::byte mark(std::size_t k) {
     constexpr std::size_t most = 100;  // floats of such bytes are numbers
     return static_cast<std::byte>(k % most + 1);
   }
 
  private:
-  // Velocities from forces, positions from velocities, kept in double precision as programs do, and
+  // Velocities from forces, positions from velocities, kept in double precision as in programs, and
   // packed for the devices.
   void integrate() {
     constexpr double dt = 1e-3;
@@ -125,7 +123,7 @@ class Skeleton : public support::Interface {
     }
   }
 
-  // Floats of each particle: a position and its type go to the devices, a force comes back.
+  // Floats per particle: a position and its type are sent to the devices, a force is returned.
   static constexpr auto sent_a_particle =
       static_cast<std::size_t>(model::all_pairs.to_gpu.factor) / sizeof(float);
   static constexpr auto components =

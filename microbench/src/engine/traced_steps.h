@@ -1,9 +1,9 @@
-// Steps of a traced program, made again by skeleton --trace: the same calls in the same order by as
-// many threads, with the host's pauses between them, and kernels that keep the device busy as long.
-// What its path takes for a step is thus seen without the program.
+// Steps of a traced program, repeated by skeleton --trace: the same calls in the same order by as
+// many threads, with the host's pauses between them, and kernels that keep the device busy for the
+// same time. This shows the time of a step on this path without the program.
 //
 // Files of calls (gpucast.calls/1, by python/gpucast/paths/traced/call_file.py) are JSON Lines: one
-// that says what there is of threads, devices, streams and events, then a line a call.
+// line with the numbers of threads, devices, streams and events, then one per call.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace gpucast::microbench {
 
-// `other`: what asks nothing of a device.
+// `other`: a call that uses no device.
 enum class Operation : std::uint8_t {
   launch,
   copy,
@@ -36,7 +36,7 @@ enum class Operation : std::uint8_t {
 // The direction of a copy: up, down, within a device, to the next device, within the host.
 enum class Direction : std::uint8_t { none, h2d, d2h, local, peer, within_host };
 
-// How a stream was made, as trace files say it.
+// How a stream was created, as in trace files.
 enum class StreamKind : std::uint8_t { blocking = 1, non_blocking, legacy, per_thread };
 
 struct TracedStream {
@@ -57,8 +57,8 @@ struct TracedCall {
   int event = none;  // recorded, or waited for
   int step = 0;
   std::int64_t bytes = 0;
-  double gap = 0;   // s since the thread's call before returned
-  double cost = 0;  // s of the call itself where it was recorded
+  double gap = 0;   // s since the previous call of the thread returned
+  double cost = 0;  // s of the recorded call itself
   double busy = 0;  // s that its work keeps the device busy
 };
 
@@ -68,32 +68,33 @@ struct TracedProgram {
   int devices = 0;
   int events = 0;
   std::vector<TracedStream> streams;
-  std::vector<TracedCall> calls;  // in the order in which they were begun
+  std::vector<TracedCall> calls;  // in the order of their beginnings
 };
 
 // `name`: of the file, for messages. Throws support::InputError, one line with file, line and
-// field, for what is wrong, and for what cannot be made again: CUDA graphs, fewer than two steps.
+// field, for invalid content, and for steps that cannot be repeated: CUDA graphs, fewer than two
+// steps.
 TracedProgram read_calls(std::istream& file, const std::string& name);
 
 class TracedSteps : public support::Interface {
  public:
   explicit TracedSteps(TracedProgram program);
 
-  // Makes all steps, one behind the other. Seconds of each but the first, which finds streams
-  // empty: from the end of the call before a step to the end of its last, in the thread that begins
-  // it. Throws what a call throws.
+  // Makes all steps in a row. Returns the seconds of each except the first, which finds empty
+  // streams: from the end of the call before a step to the end of its last, in the thread that
+  // begins it. Throws what a call throws.
   std::vector<double> make();
 
  protected:
   const TracedProgram& program() const { return program_; }
   // `number`: of the call in the program.
   virtual void make_call(const TracedCall& call, std::size_t number) = 0;
-  // Until all devices are done, whatever happened.
+  // Waits until all devices are idle, even after errors.
   virtual void settle() = 0;
 
  private:
   using Moment = devices::Clock::time_point;
-  // A thread's calls. `moments`: when each step began.
+  // The calls of a thread. `moments`: the beginning of each step.
   void make_calls_of(int thread, Moment begin, std::vector<Moment>* moments);
 
   TracedProgram program_;
@@ -101,7 +102,7 @@ class TracedSteps : public support::Interface {
   std::vector<std::vector<std::size_t>> calls_;  // of each thread
 };
 
-// Seconds that an empty kernel keeps a GPU busy (H200): a kernel that spins takes so much longer.
+// Seconds that an empty kernel keeps a GPU busy (H200), which a spinning kernel takes in addition.
 inline constexpr double empty_kernel_seconds = 1e-6;
 
 }  // namespace gpucast::microbench

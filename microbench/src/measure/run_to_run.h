@@ -1,5 +1,6 @@
-// What differs from one run of the program to the next, beyond what samples of one run show: where
-// the system put its memory, which hardware queues it got. Only fresh processes show it.
+// The variation from one run of the program to the next, beyond the scatter of samples in one run:
+// the system places memory differently, and other hardware queues are assigned. Only new processes
+// show it.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ using Json = nlohmann::ordered_json;
 
 class RunToRun {
  public:
-  // A record of one of the fresh runs.
+  // Adds a record of one of the new runs.
   void add(const Json& record) {
     const auto kind = kind_of(record);
     if (!kind) return;
@@ -34,10 +35,9 @@ class RunToRun {
         support::median(record.at("seconds").get<std::vector<double>>()));
   }
 
-  // Gives a record its `run_to_run`: the relative standard deviation of the medians of copies of
-  // that kind (launches of that method), between the sizes (counts) that the runs measured,
-  // interpolated over the logarithm, and the number of runs. Records of which nothing is known stay
-  // as they are.
+  // Sets a record's `run_to_run`: the number of runs, and the relative standard deviation of the
+  // medians of copies of the same kind (launches of the same method), interpolated over the
+  // logarithm between the sizes (counts) of the runs. Records without such data do not change.
   void annotate(Json& record) const {
     const auto kind = kind_of(record);
     if (!kind) return;
@@ -51,8 +51,8 @@ class RunToRun {
     std::size_t runs = 0;
   };
 
-  // Copies are of one kind by their route and by who makes them (a GPU that sends or one that
-  // fetches); what matters of host memory is whether it is pinned.
+  // Copies are of the same kind if route and issuer agree (a GPU that sends or one that reads); of
+  // host memory only pinning matters.
   static std::optional<std::string> kind_of(const Json& record) {
     const auto word = [&record](const char* field) { return record.value(field, std::string()); };
     if (word("kind") == "launch") return "launch " + word("method");
@@ -99,8 +99,8 @@ class RunToRun {
   std::map<std::string, std::map<std::int64_t, std::vector<double>>> medians_;
 };
 
-// What a command of the shell writes to stdout; its stderr is lost. Throws DeviceError where it
-// does not end with 0.
+// Returns the output of a shell command on stdout; its stderr is dropped. Throws DeviceError unless
+// it ends with 0.
 inline std::string output_of(const std::string& command) {
   // NOLINTNEXTLINE(bugprone-command-processor): its words are ours, or quoted
   std::FILE* pipe = popen((command + " 2>/dev/null").c_str(), "re");
@@ -113,7 +113,7 @@ inline std::string output_of(const std::string& command) {
   return text;
 }
 
-// A word as the shell takes it.
+// Quotes a word for the shell.
 inline std::string quoted(const std::string& word) {
   std::string text;
   for (const char character : word)
@@ -121,11 +121,11 @@ inline std::string quoted(const std::string& word) {
   return "'" + text + "'";
 }
 
-// What `count` fresh processes measured of the probes (measure --probes) with these options.
-// Throws DeviceError where one fails.
+// The measurements of the probes (measure --probes) by `count` new processes with these options.
+// Throws DeviceError if one fails.
 inline RunToRun fresh_runs(int count, const std::vector<std::string>& engine_arguments,
                            const std::stop_token& interrupted) {
-  // Two GPUs are enough for all routes, and sooner ready than all. Rough medians will do: runs
+  // Two GPUs are enough for all routes, and start faster than all. Rough medians suffice: runs
   // differ by more.
   std::string command = "CUDA_VISIBLE_DEVICES=\"${CUDA_VISIBLE_DEVICES-0,1}\" exec " +
                         quoted(std::filesystem::read_symlink("/proc/self/exe")) +

@@ -14,13 +14,13 @@
 namespace gpucast::microbench {
 namespace {
 
-// Longer than servers of remote GPUs and their clients look for messages before they sleep.
+// Longer than servers of remote GPUs and their clients poll for messages before they sleep.
 constexpr std::chrono::milliseconds rest(5);
-constexpr double shortest = 1e-9;  // s: differences may come out as nothing, records hold no zeros
+constexpr double shortest = 1e-9;  // s: differences may be zero, which records do not allow
 
 double at_least_a_nanosecond(double seconds) { return std::max(seconds, shortest); }
 
-// Median time of nothing behind a gate, of `times` samples.
+// Median time of an empty gated sample, of `times` samples.
 template <class Queued>
 double nothing_behind_gate(Queued& queued, std::size_t times) {
   std::vector<double> samples(times);
@@ -31,8 +31,8 @@ double nothing_behind_gate(Queued& queued, std::size_t times) {
   return support::median(samples);
 }
 
-// Mean of the middle half: what was interrupted does not count, nor does a row of copies that the
-// device was slower with throughout.
+// Mean of the middle half: this excludes interrupted copies, and a series in which the device was
+// slower.
 double middle_mean(std::vector<double> samples) {
   std::ranges::sort(samples);
   const auto cut = std::ssize(samples) / 4;
@@ -47,7 +47,7 @@ std::vector<double> take_samples(const std::function<double()>& next, const Samp
   support::StopByInterval rule(
       {.relative_half_width = options.relative_half_width, .min_samples = options.fewest});
   next();
-  // A sample takes longer than what it measures, gates and all.
+  // A sample takes longer than the time that it measures, with gates and everything.
   const auto begin = devices::Clock::now();
   const auto time_is_up = [&] { return devices::seconds_since(begin) >= options.max_seconds; };
   while (!interrupted.stop_requested()) {
@@ -126,7 +126,8 @@ std::vector<double> sample(HostLoops& loops, const HostMemoryCell& cell,
     }
     return loops.loop(cell.pattern, cell.runner);
   };
-  // CPUs read write-combined memory sixty times slower: there is time for a few such loops only.
+  // CPUs read write-combined memory sixty times more slowly, so that there is time for only a few
+  // such loops.
   SampleOptions few = options;
   few.fewest = std::min<std::size_t>(few.fewest, 3);
   return take_samples(once, few, interrupted);
@@ -145,10 +146,10 @@ Latency latency(CopySet& copies) {
   };
   with(2);
   without(2);
-  // Differences between neighbours in time, on one queue: what drifts or differs from queue to
-  // queue cancels. Over all queues (there are at most 32), and by turns. A wait for another engine
-  // may take one time or twice that, by chance: many in a row show the mean of both, and so must
-  // one.
+  // Differences of samples that are adjacent in time and on one queue: drifts and differences
+  // between queues cancel. Over all queues (there are at most 32), in turn. A wait for another
+  // engine randomly takes one time or twice that: many in a row show the mean of both, and so must
+  // a single one.
   constexpr int rounds = 64;
   constexpr int singles = 4;  // a round
   std::vector<double> slopes;
@@ -159,7 +160,7 @@ Latency latency(CopySet& copies) {
     slopes.push_back(
         (with(long_batch) - with(short_batch) - without(long_batch) + without(short_batch)) /
         (long_batch - short_batch));
-    // The second: the first follows an event, which changes what it waits for by a microsecond.
+    // The second one is used: the first follows an event, which changes its wait by a microsecond.
     for (int k = 0; k < singles; ++k)
       single.push_back(with(2) - with(1) - without(2) + without(1));
     each_of_many.push_back((copies.gated(long_batch) - copies.gated(short_batch)) /

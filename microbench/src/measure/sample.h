@@ -14,15 +14,16 @@ namespace gpucast::microbench {
 
 struct SampleOptions {
   double relative_half_width = 0.01;  // of the median's 95 % interval
-  double max_seconds = 0.5;           // spent on samples, once there are `fewest`
+  double max_seconds = 0.5;           // of samples, once there are `fewest`
   std::size_t fewest = 6;             // with six the 95 % interval is bounded
 };
 
-// Samples of `next`, after one that does not count, until their median is known or time is up.
+// Samples of `next`, after one that is dropped, until their median is known or time is up.
 std::vector<double> take_samples(const std::function<double()>& next, const SampleOptions& options,
                                  const std::stop_token& interrupted);
 
-// Copies behind a gate are timed in batches: how many copies that take about `seconds` each.
+// Copies behind a gate are timed in batches: returns the number of copies that take about `seconds`
+// each.
 int batch_of(double seconds, const CopySet::Batch& wanted);
 
 std::vector<double> sample(CopySet& copies, records::TransferMethod method,
@@ -32,24 +33,24 @@ std::vector<double> sample(Launches& launches, const LaunchCell& cell, const Sam
 std::vector<double> sample(HostLoops& loops, const HostMemoryCell& cell,
                            const SampleOptions& options, const std::stop_token& interrupted);
 
-// What a small copy takes behind a gate: two independent estimates of what it adds to work that
-// depends on it (empty kernels, one before and one behind), and what one more takes where nothing
-// comes between copies.
+// The latency of a small copy behind a gate: two independent estimates of the time that it adds to
+// dependent work (empty kernels, one before and one after), and the time of another copy directly
+// after it.
 struct Latency {
-  double slope = 0;   // of the time of many against their number
+  double slope = 0;   // of the time of many over their number
   double single = 0;  // of one behind another
-  double each = 0;    // of many with nothing between them: the slope
+  double each = 0;    // of many without anything between them: the slope
 };
 Latency latency(CopySet& copies);
 
-// Time shared out over what is left to measure.
+// Distributes time over the remaining measurements.
 class Budget {
  public:
-  // `seconds` for `cells` measurements; endless for a `seconds` of 0.
+  // `seconds` for `cells` measurements; 0: unlimited.
   Budget(double seconds, std::size_t cells) : seconds_(seconds), cells_(cells) {}
 
-  // The most seconds of samples for the next cell, `spent` seconds after the start. Most
-  // cells need less than their share, which the others then get.
+  // Returns the maximum seconds of samples for the next cell, `spent` seconds after the start. Most
+  // cells need less than their share, which then goes to the others.
   double next(double spent) const {
     constexpr double usual = 0.5;
     if (seconds_ <= 0) return usual;

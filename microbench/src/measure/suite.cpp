@@ -86,7 +86,7 @@ class Builder {
     if (suite_.gpus) by_kernels(first);
   }
 
-  // Copies alone, sets of many, and every two.
+  // Copies alone, sets of many, and all pairs.
   void concurrent() {
     std::vector<Copy> singles;
     for (const int device : suite_.devices) {
@@ -108,7 +108,7 @@ class Builder {
       together(all);
       disjoint_pairs();
     }
-    // Last, because of eight devices they are 552, more than a budget may reach.
+    // They come last because there are 552 for eight devices, more than a budget may cover.
     for (const Copy& copy : singles) {
       for (const Copy& other : singles) {
         if (&copy != &other) together({copy, other});
@@ -121,7 +121,7 @@ class Builder {
     for (const int arguments : {0, 1, 4, 16})
       single_launches(first, arguments);
     rows_of_launches({1, 16, 256}, {LaunchMethod::gated, LaunchMethod::graph});
-    // What one of many takes, and what an answer takes that waits for nothing.
+    // The time of one of many, and of an answer without work.
     rows_of_launches({16, 256}, {LaunchMethod::row, LaunchMethod::drain});
     rows_of_launches({1}, {LaunchMethod::idle, LaunchMethod::rest});
     for (const int device : suite_.devices | std::views::drop(1))
@@ -132,14 +132,14 @@ class Builder {
     using enum OverlapPart;
     const std::vector<std::vector<OverlapPart>> sets = {
         {h2d}, {d2h}, {kernel}, {h2d, d2h}, {h2d, kernel}, {d2h, kernel}, {h2d, d2h, kernel}};
-    // One device speaks for those like it.
+    // One device represents all of the same kind.
     for (const auto& parts : sets) {
       cells_.emplace_back(
           OverlapCell{.device = suite_.devices.front(), .bytes = suite_.together, .parts = parts});
     }
   }
 
-  // Few and many bytes, with what all-pairs forces send back for them; kernels that hide nothing,
+  // Few and many bytes, with the amounts that all-pairs forces return; kernels that hide nothing,
   // something, and everything.
   void skeletons() {
     using records::Schedule;
@@ -178,7 +178,7 @@ class Builder {
     if (suite_.devices.size() > 1) between(first, suite_.devices[1], sizes);
   }
 
-  // How long it takes to get each kind of memory, to copy it and to loop over it.
+  // The times to allocate each kind of memory, to copy it and to loop over it.
   void host_memory() {
     for (const records::Memory memory : suite_.memories) {
       HostMemoryCell cell{.device = suite_.devices.front(), .memory = memory, .bytes = suite_.loop};
@@ -215,14 +215,14 @@ class Builder {
     copy.reads = true;
     return copy;
   }
-  // Copies that are to be under way together must not block.
+  // Concurrent copies must not block.
   Memory best() const { return suite_.gpus ? Memory::pinned : Memory::pageable; }
 
   bool has(Memory memory) const {
     return std::ranges::find(suite_.memories, memory) != suite_.memories.end();
   }
 
-  // Blocking copies by any memory that programs use for them; queued ones must not block.
+  // Blocking copies with any memory that programs use for them; queued ones must not block.
   std::vector<std::pair<records::Schedule, Memory>> manners() const {
     using records::Schedule;
     std::vector<std::pair<Schedule, Memory>> manners;
@@ -233,7 +233,7 @@ class Builder {
     return manners;
   }
 
-  // 1, 2, 3, 4, 6, 8, 12, ...: what many devices add is seen without all counts of many.
+  // 1, 2, 3, 4, 6, 8, 12, ...: not all counts are needed to see the effect of many devices.
   std::vector<int> counts_of_devices() const {
     const int all = static_cast<int>(suite_.devices.size());
     std::vector<int> counts;
@@ -250,7 +250,7 @@ class Builder {
     return {suite_.devices.begin(), suite_.devices.begin() + count};
   }
 
-  // Every two devices, both ways.
+  // All pairs of devices, in both directions.
   std::vector<std::pair<int, int>> pairs() const {
     std::vector<std::pair<int, int>> pairs;
     for (const int from : suite_.devices) {
@@ -276,7 +276,7 @@ class Builder {
   void together(const std::vector<Copy>& copies) {
     add(TransferCell{.copies = copies, .method = TransferMethod::gated});
   }
-  // What belongs to two questions is asked once.
+  // A cell that belongs to two questions is measured once.
   void add(const TransferCell& cell) {
     if (known_.insert(describe(Cell(cell))).second) cells_.emplace_back(cell);
   }
@@ -326,7 +326,7 @@ class Builder {
       add(copy, TransferMethod::gated);
       if (!suite_.gpus) continue;
       add(reading(copy), TransferMethod::gated);
-      // In one run the largest through the host would take as long as all others together.
+      // In one run the largest staged copy would take as long as all others together.
       constexpr std::int64_t largest_staged = 64 << 20;
       if (bytes > largest_staged) continue;
       Copy by_host = copy;
@@ -335,7 +335,7 @@ class Builder {
     }
   }
 
-  // Kernels that read and write host memory and other GPUs themselves.
+  // Kernels that access host memory and other GPUs directly.
   void by_kernels(int device) {
     for (const std::int64_t bytes : few()) {
       for (const Memory memory : {Memory::pinned, Memory::mapped}) {
@@ -349,7 +349,7 @@ class Builder {
     }
   }
 
-  // Both directions of one link at once, of large copies as well: what others call bidirectional.
+  // Both directions of one link at once, also with large copies, which others call bidirectional.
   void there_and_back() {
     const int first = suite_.devices.front();
     large_both_ways(up(first), down(first));
@@ -400,7 +400,7 @@ class Builder {
     together(joined({up(first)}, out));
   }
 
-  // 0 and 1, 2 and 3, ...: both ways.
+  // 0 and 1, 2 and 3, ...: in both directions.
   void disjoint_pairs() {
     std::vector<Copy> copies;
     for (std::size_t k = 0; k + 1 < suite_.devices.size(); k += 2) {
@@ -412,7 +412,7 @@ class Builder {
 
   const Suite& suite_;
   std::vector<Cell> cells_;
-  std::set<std::string> known_;  // transfers among them
+  std::set<std::string> known_;  // with their transfers
 };
 
 }  // namespace

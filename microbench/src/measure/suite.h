@@ -1,4 +1,4 @@
-// What one measurement is about, and the questions as lists of such cells.
+// The subject of one measurement, and the questions as lists of such cells.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace gpucast::microbench {
 
-// The first copy, with the others under way.
+// Times the first copy while the others are in progress.
 struct TransferCell {
   std::vector<Copy> copies;
   records::TransferMethod method = records::TransferMethod::call;
@@ -37,7 +37,7 @@ struct SkeletonCell {
   StepShape shape;
 };
 
-// What is timed of an array in host memory.
+// What is timed for an array in host memory.
 enum class HostPhase { allocate, first_touch, copy, loop };
 
 struct HostMemoryCell {
@@ -49,9 +49,9 @@ struct HostMemoryCell {
   Runner runner = Runner::cpu;                    // of a loop
 };
 
-// As it stands in records; "none" for what is no loop.
+// Its spelling in records; "none" for phases that are no loop.
 std::string pattern_name(const HostMemoryCell& cell);
-// Who is needed: a GPU for copies and its own loops, the CPU for the rest.
+// The processor that is needed: a GPU for copies and its own loops, the CPU for the rest.
 Runner runner_of(const HostMemoryCell& cell);
 
 using Cell = std::variant<TransferCell, LaunchCell, OverlapCell, SkeletonCell, HostMemoryCell>;
@@ -59,28 +59,27 @@ using Cell = std::variant<TransferCell, LaunchCell, OverlapCell, SkeletonCell, H
 // One line, for progress and notes.
 std::string describe(const Cell& cell);
 
-// What a run asks, in the order that users see.
+// The questions of a run, in the order of the help.
 enum class Question { transfers, concurrent, launches, overlap, skeleton, host_memory };
 
 struct Suite {
   std::vector<int> devices;
   std::vector<records::Memory> memories;  // of the host
   std::int64_t largest = 0;               // bytes
-  // Bytes of copies that are under way together, with the host and between devices; each is also
-  // measured alone.
+  // Bytes of concurrent copies with the host and between devices; each is also measured alone.
   std::int64_t together = 0;
   std::int64_t together_between = 0;
   std::int64_t skeleton = 0;  // sent to each device by the largest skeleton of a step
   std::int64_t loop = 0;      // of each array of a loop over host memory
-  // Between CPU devices there is one way to copy, on GPUs several.
+  // CPU devices have one way to copy between them, GPUs several.
   bool gpus = false;
 };
 
-// A few cells of each kind, quick to measure: what fresh runs repeat.
+// A few cells of each kind that are quick to measure: new runs repeat them.
 std::vector<Cell> probes_of(const Suite& suite);
 
-// The most informative first: a budget may end before the list does. Cells of one set of copies
-// stand together, the largest first.
+// The most informative first: a budget may end before the list does. Cells of one set of copies are
+// adjacent, the largest first.
 std::vector<Cell> cells_of(std::span<const Question> questions, const Suite& suite);
 
 }  // namespace gpucast::microbench

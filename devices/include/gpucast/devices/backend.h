@@ -1,4 +1,4 @@
-// What an engine says of itself: this machine's GPUs, or CPU threads in their place.
+// Properties of an engine: this machine's GPUs, or CPU threads in their place.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,17 +18,17 @@ class Backend : public support::Interface {
  public:
   virtual schema::Path path() const = 0;  // host or native
   virtual std::vector<records::Gpu> devices() const = 0;
-  // Versions; empty where there is none.
+  // Version of the driver; empty if there is none.
   virtual std::string driver() const { return {}; }
   virtual std::string runtime() const { return {}; }
-  // What carries calls to GPUs that are remote; nothing where they are not.
+  // The transport of calls to remote GPUs; nothing for local ones.
   virtual std::optional<std::string> transport() const { return std::nullopt; }
-  // How the devices reach each other: an object, or null.
+  // How the devices are connected: an object, or null.
   virtual nlohmann::ordered_json topology() const { return nullptr; }
 };
 
-// The first record of a run of this program on `backend`. `id`: of runs that belong together;
-// empty: this run's own.
+// Returns the first record of a run of this program on `backend`. `id`: common to runs that belong
+// together; empty: this run's own.
 inline records::Machine machine_record(const Backend& backend, const support::Context& context,
                                        const std::string& id) {
   auto machine = records::this_machine({.name = context.program, .version = support::version},
@@ -36,7 +36,7 @@ inline records::Machine machine_record(const Backend& backend, const support::Co
   if (!backend.driver().empty()) machine.driver = backend.driver();
   if (!backend.runtime().empty()) machine.runtime = backend.runtime();
   machine.transport = backend.transport();
-  if (backend.path() != schema::Path::host) {  // a host's devices are its cores, not GPUs
+  if (backend.path() != schema::Path::host) {  // the host's devices are its cores, not GPUs
     machine.gpus = backend.devices();
     machine.topology = backend.topology();
   }

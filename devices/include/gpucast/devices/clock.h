@@ -1,4 +1,4 @@
-// Time as the host sees it.
+// The host's clock.
 #pragma once
 
 #include <chrono>

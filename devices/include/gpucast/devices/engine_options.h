@@ -1,4 +1,4 @@
-// Which engine a program uses, this machine's GPUs or CPU threads: options of its commands.
+// The engine that a program uses, this machine's GPUs or CPU threads, and the options for it.
 #pragma once
 
 #include <cstdlib>
@@ -21,10 +21,11 @@ class EngineOptions {
                                      "devices of the engine host (0: one for each core)")};
   }
 
-  // auto: CUDA where there is a GPU, otherwise the host, with a line on `context.err` that says
-  // why. `host` makes an engine of that many CPU threads (0: one for each core); `cuda` one of the
-  // GPUs, or nothing and the reason. Throws InputError for what is wrong or not there, also where
-  // GPUCAST_REMOTE asks for GPUs that are not there: it does once it is set, even to nothing.
+  // auto: CUDA if there is a GPU, and otherwise the host, with a line on `context.err` that gives
+  // the reason. `host` makes an engine of that many CPU threads (0: one per core); `cuda` one of
+  // the GPUs, or returns nothing and the reason. Throws InputError for wrong options and missing
+  // devices, also if GPUCAST_REMOTE asks for GPUs that do not exist: it does so even if it is set
+  // to an empty text.
   template <class Engine>
   std::unique_ptr<Engine> open(const support::Context& context,
                                std::unique_ptr<Engine> (*host)(int),
@@ -37,13 +38,13 @@ class EngineOptions {
     return host(host_devices_);
   }
 
-  // Throws InputError, `why` after the option's name, where the user gave one of these options.
+  // Throws InputError with `why` after the option's name if the user gave one of these options.
   void refuse_given(const std::string& why) const {
     for (CLI::Option* option : declared_)
       support::refuse_given(option, why);
   }
 
-  // By which another run of the program gets the same engine.
+  // Returns the options with which another run of the program gets the same engine.
   std::vector<std::string> arguments() const {
     return {"--engine", engine_, "--host-devices", std::to_string(host_devices_)};
   }
@@ -58,7 +59,7 @@ class EngineOptions {
                                 std::to_string(most_host_devices));
     }
     if (engine_ == "host") return false;
-    // A job script's variable that is empty asked for GPUs all the same.
+    // An empty variable in a job script was meant to name GPUs.
     const char* const servers = std::getenv("GPUCAST_REMOTE");
     if (servers != nullptr && *servers == '\0') {
       throw support::InputError(

@@ -18,14 +18,15 @@ using devices::cuda::DeviceArray;
 using devices::cuda::Event;
 using devices::cuda::Stream;
 
-// Elements of the array of all positions: whole slices, so that an in-place all-gather fits. The
-// last slices may be short or empty: with slices as long as the first the array ends beyond n.
+// Number of elements of the array of all positions: whole slices, so that an in-place all-gather
+// fits. The last slices may be short or empty; with slices of equal length the array extends beyond
+// n.
 inline std::size_t padded_positions(const Workload& workload) {
   const Slice longest = slice_of(workload.n, workload.devices, 0);
   return static_cast<std::size_t>(longest.count) * static_cast<std::size_t>(workload.devices);
 }
 
-// How `tuned` divides a workload, 0 0 0 for the other kernel; for the current device.
+// The division of a workload by `tuned` on the current device; 0 0 0 for the other kernel.
 inline Division division_of(const Workload& workload) {
   if (workload.kernel.name != KernelName::tuned || workload.slice.count == 0) return {};
   return divide(workload.kernel, workload.n, workload.slice.count);
@@ -142,7 +143,7 @@ class CudaDevice : public Device {
   Position* positions() const { return positions_.data(); }
   StepSums* sums() const { return step_sums_.data(); }
   const Workload& workload() const { return workload_; }
-  // What others copy for it: an exchange, a graph each time that it is replayed.
+  // Counts bytes that others copy for it: an exchange, or a graph each time it is replayed.
   void count(const Traffic& traffic) { traffic_ = traffic_ + traffic; }
   // Makes it the thread's current device.
   void use() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
@@ -199,8 +200,9 @@ class CudaDevice : public Device {
   Traffic traffic_;
 };
 
-// By NCCL, which is opened now: only allgather needs it, and a machine without it can run the rest.
-// std::runtime_error with one line where none can be loaded (GPUCAST_NCCL may name the file).
+// An exchange by NCCL, which is opened now: only allgather needs it, and other schedules run
+// without it. Throws std::runtime_error with one line if it cannot be loaded (GPUCAST_NCCL may name
+// the file).
 std::unique_ptr<Exchange> nccl_exchange(std::vector<CudaDevice*> devices);
 
 }  // namespace gpucast::mdapp::cuda

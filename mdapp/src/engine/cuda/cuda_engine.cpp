@@ -1,4 +1,4 @@
-// The GPUs of this machine (or whatever the CUDA runtime takes for them).
+// The GPUs of this machine, or those that the CUDA runtime presents.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ cudaGraph_t capture(std::span<CudaDevice* const> devices, const std::function<vo
     for (const CudaDevice* device : others)
       follow(origin, *device);
   } catch (...) {
-    // What was captured so far is worth nothing.
+    // The incomplete capture is discarded.
     cudaStreamEndCapture(origin.stream(), &graph);
     if (graph != nullptr) cudaGraphDestroy(graph);
     throw;
@@ -81,13 +81,13 @@ std::function<void()> record_graph(const std::vector<CudaDevice*>& devices,
   check(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
   const std::shared_ptr<std::remove_pointer_t<cudaGraphExec_t>> owner(executable,
                                                                       cudaGraphExecDestroy);
-  // Nothing was copied yet.
+  // Capturing copies nothing.
   for (std::size_t g = 0; g < devices.size(); ++g) {
     of_one_replay[g] = devices[g]->traffic() - of_one_replay[g];
     devices[g]->count(Traffic{} - of_one_replay[g]);
   }
-  // Behind all that the devices' streams hold, as far as it was waited for: schedules wait for
-  // every device before and after.
+  // Runs after the completed work of the devices' streams: schedules wait for every device before
+  // and after.
   return [devices, of_one_replay, owner] {
     devices.front()->use();
     check(cudaGraphLaunch(owner.get(), devices.front()->stream()), "cudaGraphLaunch");

@@ -21,7 +21,7 @@ enum Operation : int { sum = 0 };
 
 // The functions of the library that are used.
 class Nccl {
-  // Converts to whatever the function is.
+  // Converts to the type of any function.
   struct Symbol {
     void* address;
     template <class Function>
@@ -31,7 +31,7 @@ class Nccl {
   };
 
   static void* open_library() {
-    // It would end the program: it brings a CUDA runtime of its own.
+    // NCCL would end the program: it brings a CUDA runtime of its own.
     if (devices::cuda::path() != schema::Path::native)
       throw std::runtime_error("allgather needs NCCL, which does not see remote GPUs");
     const char* named = std::getenv("GPUCAST_NCCL");
@@ -81,8 +81,8 @@ class NcclExchange : public Exchange {
   NcclExchange(const NcclExchange&) = delete;
   NcclExchange& operator=(const NcclExchange&) = delete;
 
-  // In place: slices lie end to end, the first is the longest, and what the last lacks of that is
-  // padding behind all positions.
+  // In place: slices are contiguous, the first is the longest, and the padding of the last one
+  // follows all positions.
   void positions() override {
     constexpr std::size_t floats = sizeof(Position) / sizeof(float);
     const auto longest = static_cast<std::size_t>(devices_.front()->workload().slice.count);

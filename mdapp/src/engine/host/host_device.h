@@ -1,5 +1,5 @@
-// A worker thread as a Device: its own memory, touched first by itself, and a queue. An exchange
-// among several: each copies what it needs from the others' memory.
+// A worker thread as a Device: its own memory, which it touches first, and a queue. In an exchange,
+// each device copies what it needs from the others' memory.
 #pragma once
 
 #include <algorithm>
@@ -108,8 +108,8 @@ class HostDevice : public Device {
   }
   Traffic traffic() const override { return traffic_; }
 
-  // For Exchange and for tests. The arrays are the worker's: to be touched in queued operations
-  // only.
+  // For Exchange and for tests. The arrays belong to the worker: only queued operations may access
+  // them.
   Worker& worker() { return worker_; }
   const Workload& workload() const { return workload_; }
   Position* positions() { return positions_.data(); }
@@ -123,7 +123,7 @@ class HostDevice : public Device {
     traffic_.d2h += static_cast<std::int64_t>(to.size_bytes());
     finish_copy();
   }
-  // A call that copies returns when the copy is done, or at once.
+  // A copying call returns when the copy is finished, or at once.
   void finish_copy() {
     if (workload_.copies == Copies::blocking) wait();
   }
@@ -136,12 +136,12 @@ class HostDevice : public Device {
             .count = slice.count,
             .cations = std::clamp(workload_.cations - slice.first, 0, slice.count)};
   }
-  // Once forces are wrong nothing moves any more, so that the pair that overlaps can be named.
+  // Once a force is invalid nothing moves any more, so that the overlapping pair can be named.
   bool may_move() {
     overlapped_ = overlapped_ || !all_sound(particles());
     return !overlapped_;
   }
-  // Friction and mean force of this step follow from what all devices summed up.
+  // Friction and mean force of this step follow from the sums of all devices.
   void nose_hoover_after_forces(const Motion& motion) {
     if (!first_step_) {
       friction_ = next_friction(friction_, from_quanta(step_sums_.twice_kinetic), motion);
@@ -165,7 +165,7 @@ class HostDevice : public Device {
   bool overlapped_ = false;
   std::vector<Clock::time_point> marks_;
   Traffic traffic_;
-  Worker worker_;  // last: what it still does at the end uses the rest
+  Worker worker_;  // last: its remaining work uses the other members
 };
 
 }  // namespace gpucast::mdapp::host

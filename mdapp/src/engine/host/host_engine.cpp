@@ -49,13 +49,13 @@ class HostExchange : public Exchange {
   using Devices = std::vector<HostDevice*>;
 
   // Queues on every device: wait for all the others, read(device, total), wait for all the others,
-  // write(device, total), with a total of each device's own.
+  // write(device, total), with a separate total for each device.
   template <class Read, class Write>
   void together(const Read& read, const Write& write) {
     const auto count = static_cast<std::ptrdiff_t>(devices_->size());
     const auto written = std::make_shared<std::latch>(count);
     const auto done = std::make_shared<std::latch>(count);
-    // A device that failed takes part all the same, or the others would wait for ever.
+    // A failed device takes part nevertheless; otherwise the others would wait forever.
     for (HostDevice* device : *devices_) {
       Worker& worker = device->worker();
       const auto total = std::make_shared<StepSums>();

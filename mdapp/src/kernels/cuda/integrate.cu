@@ -1,5 +1,5 @@
-// Motion on the GPU: the host's integrator (physics/integrator.cpp), a thread a particle. Compiled
-// without contraction, so that it gives the host's bits.
+// Motion on the GPU: the host's integrator (physics/integrator.cpp), one thread per particle.
+// Compiled without contraction, so that it gives the host's bits.
 #include "kernels/cuda/launch.h"
 
 namespace gpucast::mdapp::cuda {
@@ -9,7 +9,7 @@ constexpr int threads = 128;
 
 __device__ int particle() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
 
-// Once forces are wrong nothing moves any more, so that the pair that overlaps can be named.
+// Once a force is invalid nothing moves any more, so that the overlapping pair can be named.
 __device__ bool may_move(const State& s, const Force& f) {
   if (!(sound(f.x) && sound(f.y) && sound(f.z))) atomicExch(s.overlapped, 1);
   return *static_cast<volatile int*>(s.overlapped) == 0;
@@ -66,7 +66,7 @@ __global__ void verlet_after_forces(State s, Motion motion) {
   if (may_move(s, f)) kick_all(s, motion, f, own, type_of(s, own));
 }
 
-// Friction and mean force of this step from what all devices summed up.
+// Friction and mean force of this step from the sums of all devices.
 __global__ void prepare(State s, Motion motion, Motion* step) {
   if (*s.steps > 0) {
     *s.friction = next_friction(*s.friction, from_quanta(s.sums->twice_kinetic), motion);
@@ -121,7 +121,7 @@ void launch_after_forces(const State& state, const Motion& motion, IntegratorKin
     if (!empty) verlet_after_forces<<<blocks(state), threads, 0, stream>>>(state, motion);
     return;
   }
-  // The friction is every device's, also of one without particles.
+  // Every device needs the friction, even one without particles.
   prepare<<<1, 1, 0, stream>>>(state, motion, scratch);
   if (!empty) nose_hoover_after_forces<<<blocks(state), threads, 0, stream>>>(state, scratch);
 }

@@ -1,4 +1,4 @@
-// The kernels, as the CUDA engine calls them. Launches go to the current device; their errors are
+// The kernels as functions for the CUDA engine. Launches go to the current device; their errors are
 // those of cudaGetLastError().
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace gpucast::mdapp::cuda {
 
-// What the kernels can be launched with, and are where the choice is theirs.
+// Limits of the kernels' launch parameters.
 inline constexpr int most_claret_threads = 1024;
 inline constexpr int most_tuned_threads = 128;
 inline constexpr int most_splits = 65535;  // of a grid's second dimension
@@ -22,7 +22,7 @@ inline int default_block(KernelName kernel) {
   return kernel == KernelName::claret ? 256 : most_tuned_threads;
 }
 
-// How `tuned` divides its work.
+// The division of work in `tuned`.
 struct Division {
   int threads = 0;  // a block
   int i_per_thread = 0;
@@ -31,14 +31,15 @@ struct Division {
 
 void launch_claret(const ForceArguments& arguments, int block, cudaStream_t stream);
 
-// The choice completed for the current device. Depends on nothing but its arguments and the GPU.
+// Completes the choice for the current device. The result depends only on the arguments and the
+// GPU.
 Division divide(const KernelChoice& choice, int n, int slice);
 void launch_tuned(const ForceArguments& arguments, const Division& division, cudaStream_t stream);
 inline constexpr int partial_components = 5;  // force, energy, virial
 
 // ---- integration ----
 
-// The slice's particles and what acts back on them.
+// The slice's particles and the thermostat's state.
 struct State {
   double* r = nullptr;  // 3 a particle of the slice
   double* v = nullptr;

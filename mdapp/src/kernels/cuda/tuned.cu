@@ -39,22 +39,23 @@ struct FastMath {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(t) : "f"(__fmaf_rn(0.3275911F, x, 1.0F)));
     return approximate_erfc<FastMath>(t, exp_minus_x2);
   }
-  // The integer nearest to x * factor, exact below 2^22: adding 1.5 * 2^23 leaves no bits for a
-  // fraction. Two instructions; the one that rounds runs at a quarter of their rate.
+  // The integer nearest to x * factor, exact below 2^22: adding 1.5 * 2^23 removes the bits of the
+  // fraction. Two instructions, one of which, the rounding one, runs at a quarter of their rate.
   __device__ static float nearest_integer(float x, float factor) {
     constexpr float no_fraction = 12582912.0F;
     return __fadd_rn(__fmaf_rn(x, factor, no_fraction), -no_fraction);
   }
 };
 
-// Particles of a slice from which on four a thread fill a large GPU (measured on an H200).
+// Number of particles in a slice from which on four per thread fill a large GPU (measured on an
+// H200).
 constexpr int enough_for_four = 16384;
 
 __device__ __forceinline__ double exact(const Compensated<float>& total) {
   return static_cast<double>(total.sum) - static_cast<double>(total.lost);
 }
 
-// Force, energy and virial as far as they are summed; energy and virial over lambda.
+// Partial sums of force, energy and virial; energy and virial over lambda.
 template <bool with_sums>
 __device__ __forceinline__ void exact(const Totals<float, with_sums>& total, double (&sum)[5]) {
   sum[0] = exact(total.x);
@@ -134,7 +135,7 @@ __device__ void write(const ForceArguments& a, int own, const double (&sum)[5]) 
   }
 }
 
-// The block that finds all others of its particles arrived adds up what they left.
+// The block that arrives last for its particles adds the partial results of all others.
 template <BoundaryKind kind, bool with_sums, int I>
 __device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine, const Own& block) {
   constexpr int components = with_sums ? 5 : 3;
@@ -157,7 +158,7 @@ __device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine,
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
-    // Counts to the number of splits and starts anew, ready for the next launch.
+    // Counts to the number of splits and restarts at 0, ready for the next launch.
     last = atomicInc(&a.arrived[blockIdx.x], gridDim.y - 1) == gridDim.y - 1;
   }
   __syncthreads();
@@ -230,7 +231,7 @@ __global__ void __launch_bounds__(most_tuned_threads)
   }
 }
 
-// Energies take registers of their own: with them, no more particles a thread.
+// Energies need additional registers, so that there are fewer particles per thread.
 constexpr int most_i_with_sums = 2;
 
 int multiprocessors() {
@@ -287,7 +288,7 @@ Division divide(const KernelChoice& choice, int n, int slice) {
 }
 
 void launch_tuned(const ForceArguments& arguments, const Division& division, cudaStream_t stream) {
-  // The sums come out the same.
+  // The results are the same.
   const int i_per_thread = arguments.sums != nullptr
                                ? std::min(division.i_per_thread, most_i_with_sums)
                                : division.i_per_thread;

@@ -7,20 +7,20 @@
 
 namespace gpucast::mdapp::host {
 
-// One particle i after another over all j: plain scalar code, exact functions.
+// One particle i after another over all j: plain scalar code with exact functions.
 void claret(const ForceArguments& arguments);
 
-// Several particles i side by side in vector registers, approximate functions. A particle's force
-// does not depend on what it shares a register with.
+// Several particles i side by side in vector registers with approximate functions. A particle's
+// force does not depend on the other lanes of its register.
 void tuned(const ForceArguments& arguments);
 
-// What `tuned` is compiled for.
+// An instruction set that `tuned` is compiled for.
 struct InstructionSet {
   const char* name;  // "AVX-512", "AVX2", "SSE2" or "generic"
   void (*tuned)(const ForceArguments& arguments);
 };
 
-// Those that this processor has, the best first, which is what `tuned` uses.
+// The instruction sets of this processor, best first; `tuned` uses the first.
 std::vector<InstructionSet> instruction_sets();
 
 }  // namespace gpucast::mdapp::host

@@ -9,7 +9,7 @@
 namespace gpucast::microbench::cuda {
 namespace {
 
-// What one copy of a set works with.
+// The resources of one copy of a set.
 class Lane {
  public:
   Lane(BufferPool& pool, const StreamRing& streams, const Copy& copy, std::size_t number)
@@ -41,7 +41,7 @@ class Lane {
     use();
     event.hold(stream());
   }
-  // Where the copies that are queued now end.
+  // Records the end of the copies that are queued so far.
   const Event& record_end() const {
     use();
     end_->record(stream());
@@ -63,7 +63,7 @@ class Lane {
     }
   }
 
-  // As a program waits for it that knows no streams.
+  // Waits like a program that does not use streams.
   void block() const {
     if (copy_.staged) {
       block(*between_, source_);
@@ -87,7 +87,7 @@ class Lane {
  private:
   std::size_t bytes() const { return static_cast<std::size_t>(copy_.bytes); }
 
-  // The GPU of a place, or of the other end of the copy where that is the host.
+  // The GPU of a place or, if that is the host, of the copy's other end.
   static int gpu_of(int where, int other) { return where == host ? other : where; }
 
   Buffer& buffer(int where, Role role, std::size_t number) const {
@@ -146,7 +146,8 @@ class CudaCopies : public CopySet {
     for (;;) {
       const double seconds = gated_once(count);
       if (others_outlasted_) return seconds;
-      // The others ended early: their bandwidth was free for the last of the timed copies.
+      // If the others had ended early, their bandwidth would have been free for the last timed
+      // copies.
       constexpr int most_times = 8;
       if (2 * times_ > most_times || queued(2 * times_, count) > most_queued) return seconds;
       times_ *= 2;
@@ -162,7 +163,8 @@ class CudaCopies : public CopySet {
       queue_empty(0, lane.stream());
     }
     timer_->begin(lane.stream());
-    // Behind the event a copy from another GPU takes 7 us longer than behind a kernel.
+    // A copy from another GPU that follows the event takes 7 us longer than one that follows a
+    // kernel.
     queue_empty(0, lane.stream());
     for (int k = 0; k < count; ++k) {
       if (payload == Payload::copies) lane.queue();
@@ -187,7 +189,7 @@ class CudaCopies : public CopySet {
  private:
   auto others() const { return lanes_ | std::views::drop(1); }
 
-  // A queue that is full waits for the gate, which waits for all to be queued.
+  // A full queue waits for the gate, and the gate for the end of queueing.
   static constexpr int most_queued = 100;
 
   int queued(int times, int count) const { return count * (1 + times * (most_on_one_gpu_ - 1)); }
@@ -211,7 +213,7 @@ class CudaCopies : public CopySet {
       other->wait_for(*open_);
     first.use();
     timer_->begin(first.stream());
-    // In turn, as engines that serve several streams may take them in this order.
+    // In turn, since engines that serve several streams may process them in this order.
     const int rounds = same_ ? count : times_ * count;
     for (int j = 0; j < rounds; ++j) {
       if (j < count) queue(first);
@@ -238,7 +240,7 @@ class CudaCopies : public CopySet {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<GatedTimer> timer_;
   std::unique_ptr<Event> open_;
-  int times_ = 2;  // as many copies as are timed are queued on each of the others' streams
+  int times_ = 2;  // copies on each of the other streams per timed copy
   bool others_outlasted_ = false;
   int most_on_one_gpu_ = 0;
   bool same_ = true;  // one route, one size

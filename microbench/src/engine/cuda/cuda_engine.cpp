@@ -1,4 +1,4 @@
-// The GPUs of this machine (or whatever the CUDA runtime takes for them).
+// The GPUs of this machine, or those that the CUDA runtime presents.
 #include <nlohmann/json.hpp>
 
 #include "engine/cuda/open.h"
@@ -21,8 +21,7 @@ bool can_reach(int from, int to) {
 
 Json node_json(const std::optional<int>& node) { return node ? Json(*node) : Json(nullptr); }
 
-// Whether there are CUDA graphs: a runtime that reaches GPUs in another way than the usual one may
-// lack them.
+// Whether CUDA graphs exist: a runtime for remote GPUs may not support them.
 bool has_graphs() {
   cudaGraph_t graph = nullptr;
   const cudaError_t status = cudaGraphCreate(&graph, 0);
@@ -48,7 +47,7 @@ CudaEngine::CudaEngine(int count) : count_(count), has_graphs_(has_graphs()) {
       if (status != cudaErrorPeerAccessAlreadyEnabled) {
         check(status, "cudaDeviceEnablePeerAccess");
       }
-      cudaGetLastError();  // enabled already is no error
+      cudaGetLastError();  // an already enabled peer is no error
     }
   }
 }

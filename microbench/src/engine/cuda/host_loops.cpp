@@ -80,7 +80,7 @@ class CudaHostLoops : public HostLoops {
     std::vector<float> out(count_);
     copy_bytes(out.data(), where, bytes_of());
     const bool right = last_list_ != nullptr && loop_is_correct(out, last_list_->on_cpu);
-    // The next loop must not find these.
+    // The next loop must not find the old results.
     out.assign(count_, -1);
     copy_bytes(const_cast<void*>(where), out.data(), bytes_of());
     return right;
@@ -89,7 +89,7 @@ class CudaHostLoops : public HostLoops {
  private:
   std::size_t bytes_of() const { return count_ * sizeof(float); }
 
-  // Host memory in the GPU's own address space.
+  // The GPU's address of host memory.
   static float* as_seen_by_gpu(const Buffer& buffer) {
     void* pointer = nullptr;
     check(cudaHostGetDevicePointer(&pointer, buffer.data(), 0), "cudaHostGetDevicePointer");

@@ -30,7 +30,7 @@ __global__ void spin(unsigned long long duration) {
   }
 }
 
-// Calls body(k) for those k below `count` that are this thread's.
+// Calls body(k) for the k below `count` that belong to this thread.
 template <class Body>
 __device__ void each_of_mine(std::int64_t count, Body body) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -64,7 +64,7 @@ __global__ void loop(float* out, const float* in, const Index* list, std::size_t
                [=](std::int64_t k) { out[k] = loop_result(in[listed ? list[k] : k]); });
 }
 
-// Its arguments, 8 bytes each, are all that it has.
+// An empty kernel with arguments of 8 bytes each.
 template <class... Argument>
 __global__ void empty(Argument... /*arguments*/) {}
 

@@ -1,4 +1,4 @@
-// The kernels, as functions that queue them.
+// Functions that launch the kernels.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,18 +22,19 @@ using devices::cuda::Stream;
 // set to 1 after `timeout` seconds.
 void queue_gate(const int* flag, int* timed_out, double timeout, cudaStream_t stream);
 
-// Keeps a little of the GPU busy for `seconds`.
+// Keeps a small part of the GPU busy for `seconds`.
 void queue_spin(double seconds, cudaStream_t stream);
 
-// As the copy engine would, by reads and writes of all multiprocessors.
+// Copies like the copy engine, but by reads and writes of all multiprocessors.
 void queue_copy(void* to, const void* from, std::int64_t bytes, cudaStream_t stream);
 
 void queue_fill(void* data, std::int64_t bytes, std::uint32_t seed, cudaStream_t stream);
-// Adds to *wrong how many bytes are not those of the pattern.
+// Adds the number of bytes that differ from the pattern to *wrong.
 void queue_compare(const void* data, std::int64_t bytes, std::uint32_t seed,
                    unsigned long long* wrong, cudaStream_t stream);
 
-// out[k] = loop_result(in[list[k]]) for `count` elements, by all of the GPU; no list: in order.
+// out[k] = loop_result(in[list[k]]) for `count` elements, by the whole GPU; without a list in
+// order.
 void queue_loop(float* out, const float* in, const Index* list, std::size_t count,
                 cudaStream_t stream);
 
@@ -42,8 +43,8 @@ inline constexpr int most_arguments = 16;
 void queue_empty(int arguments, cudaStream_t stream);
 const void* empty_kernel(int arguments);
 
-// Loads all of them on the current device: a kernel that is loaded while a gate is closed would
-// wait for it.
+// Loads all kernels on the current device: loading one while a gate is closed would wait for the
+// gate.
 void load_kernels();
 
 }  // namespace gpucast::microbench::cuda

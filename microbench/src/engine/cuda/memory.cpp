@@ -51,7 +51,7 @@ Buffer host_buffer(int device, records::Memory memory, std::size_t bytes) {
   check(cudaSetDevice(device), "cudaSetDevice");
   if (memory == records::Memory::pageable) {
     const auto pages = std::make_shared<UntouchedMemory>(bytes);
-    touch_pages(pages->data(), bytes);  // pages that were never touched are not there yet
+    touch_pages(pages->data(), bytes);  // pages that were never touched do not exist yet
     return {std::shared_ptr<void>(pages, pages->data()), bytes, false};
   }
   void* data = nullptr;
@@ -108,7 +108,7 @@ void BufferPool::fill(Buffer& buffer, std::size_t bytes, std::uint32_t seed, int
 }
 
 bool BufferPool::holds(const Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device) {
-  constexpr std::size_t counter = 1;  // scratch of its own
+  constexpr std::size_t counter = 1;  // a separate scratch buffer
   const Buffer& wrong = on_gpu(device, Role::scratch, counter, sizeof(unsigned long long));
   const Buffer* there = &buffer;
   if (!buffer.on_gpu()) {

@@ -1,5 +1,5 @@
-// The CUDA engine, each of whose measurements has a source of its own, and what they share:
-// buffers, kept between measurements (to pin a gigabyte takes a second), streams, gates.
+// The CUDA engine, with a source for each of its measurements, and their common parts: buffers,
+// kept between measurements (pinning a gigabyte takes a second), streams, gates.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -35,7 +35,7 @@ class Buffer {
   std::size_t bytes() const { return bytes_; }
   bool on_gpu() const { return on_gpu_; }
 
-  // The pattern that all of it holds, if it was filled and not written since.
+  // The pattern in the whole buffer, if it was filled and not written since.
   std::optional<std::uint32_t> seed = std::nullopt;
 
  private:
@@ -44,18 +44,18 @@ class Buffer {
   bool on_gpu_ = false;
 };
 
-// What a buffer is for: sources keep what they hold, destinations are written; scratch is for the
-// pool itself.
+// The purpose of a buffer: sources keep their content, destinations are written; scratch belongs to
+// the pool.
 enum class Role { source, destination, scratch };
 
-// Memory of the host that GPUs reach.
+// Host memory that GPUs can access.
 bool is_mapped(records::Memory memory);
 
-// Memory of the host, near a GPU where the system says what is near, touched. Throws DeviceError or
-// std::bad_alloc where there is not so much.
+// Touched host memory, near a GPU if the system knows the distances. Throws DeviceError or
+// std::bad_alloc if there is not enough.
 Buffer host_buffer(int device, records::Memory memory, std::size_t bytes);
 
-// Where a buffer of the host was wanted, and where its first page lies; nothing: not known.
+// The requested node of a host buffer, and the node of its first page; nothing: unknown.
 struct Placement {
   int device = 0;
   records::Memory memory = records::Memory::pinned;
@@ -65,18 +65,18 @@ struct Placement {
 
 class BufferPool {
  public:
-  // `number` tells apart those in use together.
+  // `number` distinguishes buffers that are in use together.
   Buffer& on_host(int device, records::Memory memory, Role role, std::size_t number,
                   std::size_t bytes);
   Buffer& on_gpu(int device, Role role, std::size_t number, std::size_t bytes);
 
-  // The pattern of a seed in the first `bytes` of a buffer, written and looked for by a GPU: that
-  // in which the buffer lies or, for the host's, any. CPUs may read write-combined memory sixty
-  // times slower.
+  // Writes, or checks, the pattern of a seed in the first `bytes` of a buffer by a GPU: the
+  // buffer's own, or any one for host memory. CPUs may read write-combined memory sixty times more
+  // slowly.
   void fill(Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device);
   bool holds(const Buffer& buffer, std::size_t bytes, std::uint32_t seed, int device);
 
-  // Where the first buffer of each kind near each GPU lies.
+  // The placement of the first buffer of each kind near each GPU.
   const std::vector<Placement>& placements() const { return placements_; }
 
  private:
@@ -88,7 +88,7 @@ class BufferPool {
     std::size_t number;
     auto operator<=>(const Key&) const = default;
   };
-  // Asked of the system once a device, not for each buffer.
+  // The system is queried once per device, not for each buffer.
   std::optional<int> node_near(int device);
   void note_placement(int device, records::Memory memory, const Buffer& buffer);
 
@@ -97,9 +97,9 @@ class BufferPool {
   std::map<int, std::optional<int>> nodes_;
 };
 
-// Streams of each GPU, used in turn. What a small copy or a kernel takes differs by some percent
-// from one hardware queue to the next; a stream keeps its queue, and another run of the program
-// gets another one. Samples that go round all of them say what to expect of any.
+// Streams of each GPU, used in turn. The time of a small copy or kernel differs by a few percent
+// between hardware queues; a stream keeps its queue, and another run of the program gets another
+// one. Samples on all of them show what to expect of any.
 class StreamRing {
  public:
   explicit StreamRing(int device) {
@@ -110,7 +110,7 @@ class StreamRing {
   // Streams less than `size` apart are different ones.
   cudaStream_t at(std::size_t turn) const { return streams_[turn % size].get(); }
 
-  static constexpr std::size_t size = 32;  // what CUDA_DEVICE_MAX_CONNECTIONS may be
+  static constexpr std::size_t size = 32;  // the maximum of CUDA_DEVICE_MAX_CONNECTIONS
 
  private:
   std::vector<Stream> streams_;
@@ -124,15 +124,15 @@ class StreamRings {
   std::map<int, StreamRing> rings_;
 };
 
-// Times, by the clock of the device that was current when it was made, what is queued behind a
-// closed gate: close, begin, end, open and seconds in this order, with what is timed queued between
-// begin and end.
+// Times work that is queued behind a closed gate, by the clock of the device that was current when
+// this was made: call close, begin, end, open and seconds in this order, and queue the timed work
+// between begin and end.
 //
-// The gate is closed from close() to open(); opened in any case, so that an error in between never
-// leaves a stream waiting.
+// The gate is closed from close() to open(); it is always opened in the end, so that an error in
+// between never leaves a stream waiting.
 class GatedTimer {
  public:
-  // The gate opens itself `timeout` seconds after the stream has come to it.
+  // The gate opens by itself `timeout` seconds after the stream has reached it.
   explicit GatedTimer(double timeout = 10) : timeout_(timeout) {}
   ~GatedTimer() {
     if (flags_ == nullptr) return;
@@ -155,12 +155,12 @@ class GatedTimer {
   }
   void begin(cudaStream_t stream) const { begin_.record(stream); }
   void end(cudaStream_t stream) const { end_.record(stream); }
-  // Another stream of the device waits for the beginning.
+  // Makes another stream of the device wait for the beginning.
   void hold_until_begin(cudaStream_t stream) const { begin_.hold(stream); }
   void open() noexcept { std::atomic_ref<int>(flags_[0]).store(1); }
   void wait_for_end() const { end_.wait(); }
-  // Waits for the end. DeviceError where the gate opened itself, because the time was up: what was
-  // measured is then worth nothing.
+  // Waits for the end. Throws DeviceError if the gate opened by itself after the timeout: the
+  // measurement is then invalid.
   double seconds() const {
     wait_for_end();
     if (std::atomic_ref<int>(flags_[1]).load() != 0) {
@@ -172,7 +172,8 @@ class GatedTimer {
 
  private:
   double timeout_;
-  // Pinned and mapped: open, timed out. Made when first closed: remote GPUs have no such memory.
+  // Pinned and mapped: open, timed out. Allocated at the first close: remote GPUs have no such
+  // memory.
   int* flags_ = nullptr;
   Event begin_{cudaEventDefault};
   Event end_{cudaEventDefault};
@@ -211,14 +212,14 @@ class CudaEngine : public Engine {
                                         std::int64_t bytes) override;
 
   std::vector<nlohmann::ordered_json> placements() const override;
-  // What measurements on GPUs rely on: gates that cannot hang, wrong bytes that are seen, memory
-  // that runs out without harm.
+  // Tests of the properties that measurements on GPUs rely on: gates cannot hang, wrong bytes are
+  // detected, and exhausted memory does no harm.
   std::vector<SelfTest> self_tests() override;
 
  private:
   int count_;
   bool has_graphs_;
-  bool maps_host_memory_ = true;  // which a gate, too, consists of
+  bool maps_host_memory_ = true;  // gates need it, too
   BufferPool pool_;
   StreamRings streams_;
 };

@@ -73,7 +73,7 @@ void wrong_bytes_are_seen(BufferPool& pool, int device) {
 
 void memory_runs_out_without_harm(BufferPool& pool, int device) {
   constexpr std::size_t too_much = std::size_t{1} << 50;
-  constexpr std::size_t number = 99;  // no other's
+  constexpr std::size_t number = 99;  // used by no other test
   require(throws([&] { pool.on_gpu(device, Role::destination, number, too_much); }),
           "a pebibyte of GPU memory was given");
   require(throws([&] { host_buffer(device, records::Memory::pinned, too_much); }),

@@ -13,7 +13,7 @@
 namespace gpucast::microbench::cuda {
 namespace {
 
-// Blocking copies use the default stream, as a program does that knows of no other.
+// Blocking copies use the default stream, like a program that does not use streams.
 class CudaSkeleton : public Skeleton {
  public:
   CudaSkeleton(BufferPool& pool, const StepShape& shape)
@@ -37,7 +37,7 @@ class CudaSkeleton : public Skeleton {
     }
   }
 
-  // With events around it, as programs time their kernels.
+  // With events around the kernel, as programs time it.
   double kernel_seconds() override {
     use(0);
     const Event begin(cudaEventDefault);
@@ -79,7 +79,7 @@ class CudaSkeleton : public Skeleton {
          cudaMemcpyDeviceToHost);
   }
   void wait(std::size_t k) override {
-    if (blocking()) return;  // the last copy has come
+    if (blocking()) return;  // the last copy has arrived
     use(k);
     check(cudaStreamSynchronize(stream(k)), "cudaStreamSynchronize");
   }
@@ -100,8 +100,8 @@ class CudaSkeleton : public Skeleton {
   std::vector<DeviceArray<std::byte>> received_, held_;
 };
 
-// Where a call's bytes lie. Programs have several arrays: copies of one kind go round some buffers,
-// so that one need not wait for another that used the same.
+// The buffers of a call's bytes. Programs have several arrays: copies of one kind alternate between
+// several buffers, so that one need not wait for another with the same buffer.
 struct Place {
   void* on_host = nullptr;
   void* on_device = nullptr;
@@ -142,7 +142,7 @@ class CudaTracedSteps : public TracedSteps {
                                                                 : streams_[at].get();
   }
 
-  // Each is of the device whose streams record it.
+  // Each event belongs to the device whose streams record it.
   void give_events() {
     std::vector<int> device(static_cast<std::size_t>(program().events), 0);
     for (const TracedCall& call : program().calls) {
@@ -155,7 +155,7 @@ class CudaTracedSteps : public TracedSteps {
       events_.emplace_back(cudaEventDisableTiming);
     }
   }
-  // What has not been recorded is past.
+  // An event that was never recorded counts as complete.
   const Event& event(const TracedCall& call) const {
     return call.event == TracedCall::none ? past_[static_cast<std::size_t>(call.device)]
                                           : events_[static_cast<std::size_t>(call.event)];
@@ -206,7 +206,7 @@ class CudaTracedSteps : public TracedSteps {
   int other_than(int device) const { return (device + 1) % program().devices; }
 
   void make_call(const TracedCall& call, std::size_t number) override {
-    // Threads begin with the first device.
+    // Threads start with the first device.
     thread_local int current = 0;
     thread_local const CudaTracedSteps* last = nullptr;
     if (std::exchange(last, this) != this || current != call.device) use(current = call.device);
@@ -276,7 +276,7 @@ class CudaTracedSteps : public TracedSteps {
     const std::scoped_lock lock(mutex_);
     allocated_.push_back(std::move(memory));
   }
-  // The one that was allocated last; the program's own are not told apart.
+  // Frees the last allocation; the program's own ones are not distinguished.
   void release() {
     DeviceMemory memory;
     const std::scoped_lock lock(mutex_);
@@ -298,7 +298,7 @@ class CudaTracedSteps : public TracedSteps {
     use(0);
   }
 
-  // Memory as the program asks for it: without setting it.
+  // Memory allocated like the program's, without setting it.
   using DeviceMemory = std::unique_ptr<void, devices::cuda::Destroy<cudaFree>>;
 
   std::vector<Stream> streams_;

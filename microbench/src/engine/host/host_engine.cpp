@@ -45,7 +45,7 @@ class CpuLoops : public HostLoops {
 
   bool correct() override {
     const bool right = loop_is_correct(out_, lists_[last_]);
-    out_.assign(out_.size(), -1);  // the next loop must not find these
+    out_.assign(out_.size(), -1);  // the next loop must not find the old results
     return right;
   }
 
@@ -56,8 +56,8 @@ class CpuLoops : public HostLoops {
   LoopPattern last_ = LoopPattern::sequential;
 };
 
-// Times what a worker does between the opening of a gate, before which all of it is queued, and an
-// end that is queued behind it.
+// Times a worker from the opening of a gate, before which everything is queued, to an end that is
+// queued after it.
 class GatedTimer {
  public:
   explicit GatedTimer(Worker& worker) : worker_(worker) {
@@ -83,7 +83,7 @@ class GatedTimer {
 
  private:
   void open() {
-    open_.store(true);  // in order with the look of notify_all for who waits, as in Worker
+    open_.store(true);  // ordered with the check of waiting threads in notify_all, as in Worker
     open_.notify_all();
   }
 
@@ -135,7 +135,7 @@ class HostCopies : public CopySet {
       first.queue([this] { move(0); });
     timer.end();
     first.queue([this] { stop_ = true; });
-    // A thread has one queue: what it shares with the first copy comes behind it.
+    // A thread has one queue: copies that share it with the first one follow it.
     for (std::size_t k = 1; k < copies_.size(); ++k) {
       worker_of(k).queue([this, &timer, k] {
         timer.wait_for_gate();
@@ -216,7 +216,7 @@ class HostLaunches : public Launches {
   Worker& worker_;
 };
 
-// Waits at its end for what the workers still do with its owner, whose last member it is.
+// As the last member of its owner, waits on destruction for the workers' remaining work with it.
 class Drain {
  public:
   explicit Drain(Workers& workers) : workers_(workers) {}
@@ -253,7 +253,7 @@ class HostSkeleton : public Skeleton {
           {std::vector<std::byte>(up_bytes()), std::vector<std::byte>(down_bytes(), mark(k))});
   }
 
-  // A thread spins exactly so long.
+  // A thread spins for exactly this time.
   double kernel_seconds() override { return shape().busy; }
 
  private:
@@ -287,8 +287,8 @@ class HostSkeleton : public Skeleton {
   Drain drain_{workers_};
 };
 
-// A device does what all its streams were given in the order in which it was asked for; so what an
-// event waits for is done, or under way on another device.
+// A device runs the work of all its streams in the order of the calls; the work that an event waits
+// for is therefore finished, or in progress on another device.
 class HostTracedSteps : public TracedSteps {
  public:
   HostTracedSteps(Workers& workers, TracedProgram program)
@@ -330,7 +330,7 @@ class HostTracedSteps : public TracedSteps {
       case Operation::sync_event:
         return wait_for(call);
       default:
-        break;  // memory is there, and what streams wait for is done
+        break;  // memory exists, and awaited work is finished
     }
   }
   static std::size_t size_of(const TracedCall& call) {

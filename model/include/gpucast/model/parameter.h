@@ -1,16 +1,15 @@
-// A model parameter as an object: name, unit, meaning, what is held plausible of it, and the
-// coordinate in which times are linear in it.
+// A model parameter as an object: name, unit, meaning, prior, and the coordinate in which times are
+// linear in it.
 #pragma once
 
 #include <string>
 
 namespace gpucast::model {
 
-// What is held plausible of a parameter before anything was measured: its logarithm is normal about
-// that of the median. Both are of the parameter itself, for a throughput too, never of its
-// reciprocal.
+// The prior distribution of a parameter: its logarithm is normal about that of the median. Both
+// refer to the parameter itself, even for a throughput, and never to its reciprocal.
 struct Prior {
-  double median = 0;  // in the parameter's unit; 0: nothing is known, its scale comes from the data
+  double median = 0;  // in the parameter's unit; 0: unknown, the data set the scale
   double log_sd = 2;  // standard deviation of the natural logarithm
 
   friend bool operator==(const Prior&, const Prior&) = default;
@@ -18,8 +17,8 @@ struct Prior {
 
 // Every parameter is positive. Step and transfer times are (almost) linear in the *linear
 // coordinate* of each: the parameter itself, or its reciprocal for a throughput (a time per byte).
-// Start values, rank and identifiable combinations are worked out in linear coordinates; reports
-// are not.
+// Start values, rank and identifiable combinations are computed in linear coordinates; reports use
+// the parameters.
 struct Parameter {
   std::string name;         // the paper's symbol, for example "t_gpu" or "B_h2d"
   std::string unit;         // SI: "s" or "B/s"; empty: a pure number
@@ -27,8 +26,8 @@ struct Parameter {
   Prior prior{};            // of the value
   bool reciprocal = false;  // true: the linear coordinate is 1/value
 
-  // A share, an exponent, a size: no time is linear in it and the others together. Its prior has a
-  // median, which is where searches begin.
+  // A share, an exponent or a size: times are not linear in it together with the others. Its prior
+  // has a median, where searches begin.
   bool is_ratio() const { return unit.empty(); }
 
   friend bool operator==(const Parameter&, const Parameter&) = default;
@@ -39,12 +38,13 @@ inline double linear_coordinate(const Parameter& parameter, double value) {
   return parameter.reciprocal ? 1.0 / value : value;
 }
 
-// What is held plausible of parameters that several terms share, before anything was measured.
+// Priors of parameters that several terms share.
 //
-// Medians are of GPUs and hosts of the 2010s and 2020s, widths allow for the rest: a log_sd of 1 is
-// a factor of 5 up or down with 90 %, of 2 a factor of 27. They matter where the data say little,
-// and there they keep a forecast within what machines do. Derived in a study of accuracy on data of
-// H200 machines; times of pieces of work depend on the program, so that their scale is the data's.
+// Medians are those of GPUs and hosts of the 2010s and 2020s; the widths cover others: a log_sd of
+// 1 is a factor of 5 up or down with 90 %, one of 2 a factor of 27. They matter where the data
+// contain little information, and keep forecasts within what machines do. They come from a study of
+// accuracy on data of H200 machines; times of pieces of work depend on the program, so that the
+// data set their scale.
 inline constexpr Prior scale_of_data{.median = 0, .log_sd = 2};
 
 // GPU

@@ -1,5 +1,5 @@
-// What a copy costs that waits for a kernel: a GPU's copy engine looks for the end of the kernel
-// before it at ticks.
+// The delay of a copy that waits for a kernel: a GPU's copy engine polls for the kernel's end at
+// ticks.
 //
 // A queue whose next command waits for another engine is looked at again every 2^13 ns, counted
 // from when it began to wait (measured on H200 by a program of its own: docs/copy-waits.md). Work
@@ -20,12 +20,12 @@ namespace gpucast::model {
 
 inline constexpr double poll_tick = 8192e-9;  // s
 
-// From the return of a launch until the copy that is asked for next begins to wait. What the copy's
-// call takes until then is in the copy's own latency.
+// From the return of a launch until the following copy begins to wait. The time of the copy's call
+// until then is part of the copy's own latency.
 inline constexpr double poll_lead = 2.5e-6;  // s
 
-// sigma of T_gpu in a forecast: start of a kernel to a fraction of a microsecond, its rate to a
-// fraction of a percent.
+// The standard deviation of T_gpu in a forecast: the start of a kernel is known to a fraction of a
+// microsecond, its rate to a fraction of a percent.
 inline constexpr double poll_jitter = 0.4e-6;  // s
 inline constexpr double poll_relative = 0.004;
 
@@ -36,7 +36,7 @@ T polled(const T& work) {
   using std::sqrt;
   constexpr double pi = std::numbers::pi;
   constexpr int harmonics = 5;
-  constexpr double blurred = 0.6;  // of a tick: even the first harmonic is gone
+  constexpr double blurred = 0.6;  // of a tick: even the first harmonic vanishes
   if (!(work > 0.0)) {
     return 0.0 * work;
   }

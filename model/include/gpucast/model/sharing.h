@@ -1,4 +1,4 @@
-// Several instances of a program on one GPU at once: what one leaves idle, the others fill.
+// Several instances of a program on one GPU at once: each uses the time that others leave idle.
 //
 // A step of an instance that has the GPU to itself takes T seconds; for D = b T of them the GPU (on
 // path `host`: the cores) is at work, for the rest Z = T - D it waits for the program: host code,
@@ -20,12 +20,12 @@
 // 1/q is the share of waiting, 0 where instances fall into step with one another, 1 where they
 // always meet. Random service (exact mean-value analysis) lies near q = 2.5.
 //
-// Sharing costs in itself. After a slice of another instance caches are cold: of slices in random
-// order the share 1 - 1/k follows another instance's, and the work is longer by s. A GPU that goes
-// over to another process empties itself and exchanges its state, which takes a time c however
-// short the work was: 110 to 130 us a step of gpucast-mdapp on an H200, of 512 particles as of
-// 32,768. And a step may take longer by h as soon as others are there, whatever they do (requests
-// of several processes go through NVIDIA's Multi-Process Service):
+// Sharing takes time itself. After a slice of another instance caches are cold: if slices come in
+// random order, the share 1 - 1/k follows another instance's, and lengthens the work by s.
+// Switching the GPU to another process empties it and exchanges its state, which takes a time c
+// however short the work was: 110 to 130 us a step of gpucast-mdapp on an H200, for 512 particles
+// as for 32,768. And a step may take longer by h as soon as there are other instances, whatever
+// they do (requests of several processes pass through NVIDIA's Multi-Process Service):
 //
 //     D_k = D (1 + s (1 - 1/k)) + c,    T -> T + h    for k >= 2
 //
@@ -41,14 +41,15 @@ namespace gpucast::model {
 
 struct Sharing {
   double busy = 0;       // b: share of a step alone in which the GPU is at work; 0 to 1
-  double switching = 0;  // s: what turns cost, relative to the work
+  double switching = 0;  // s: the lengthening by cold caches, relative to the work
   double waiting = 0.4;  // 1/q: 0 (none is avoidable) to 1 (for every other instance in full)
-  double turning = 0;    // c/T: the GPU's time a step that goes into turns, whatever the work
-  double crowding = 0;   // h/T: what a step takes longer beside others, whatever they do
+  double turning = 0;    // c/T: the GPU's time for switches per step, whatever the work
+  // H/T: the lengthening of a step by the presence of others, whatever they do.
+  double crowding = 0;
 
   // T_k / T for k instances at once; k is 1 or more.
   double slowdown(double instances) const {
-    // Sharper forms are the larger of the two to five digits.
+    // Sharper forms equal the larger of the two to five digits.
     const double q = 1 / std::max(waiting, least_waiting);
     const double company = std::min(1.0, instances - 1);
     const double each = busy * (1 + switching * (1 - 1 / instances)) + turning * company;
@@ -60,7 +61,7 @@ struct Sharing {
     return larger * std::pow(power(alone) + power(work) - power(busy), 1 / q);
   }
 
-  // Steps of all instances together a second, relative to one alone.
+  // The rate of steps of all instances together, relative to one instance alone.
   double speedup(double instances) const { return instances / slowdown(instances); }
 
   static constexpr double least_waiting = 1.0 / 64;

@@ -1,5 +1,5 @@
-// What a term is told: of the GPU, counts and never timings; of a step, its size, its GPU count,
-// and what follows from its workload.
+// The arguments of a term: counts of the GPU, but never timings; a step's size, GPU count and the
+// amounts that follow from its workload.
 #pragma once
 
 #include <cmath>
@@ -9,11 +9,11 @@
 
 namespace gpucast::model {
 
-// A count of 0 means "not known"; terms that need it cannot be used then.
+// A count of 0 means "unknown"; terms that need it cannot be used then.
 struct Machine {
   double cores = 0;  // c: FP32 lanes of one GPU
   double sms = 0;    // s: multiprocessors of one GPU
-  double block = 0;  // b: threads a block in the kernel that was timed
+  double block = 0;  // threads a block in the timed kernel
 };
 
 // A count that a term may need.
@@ -29,13 +29,13 @@ inline constexpr Fact block{&Machine::block, "block", "the threads a block"};
 
 struct Step {
   double n = 0;
-  double gpus = 0;  // N; 0 where only the host's part is asked for
+  double gpus = 0;  // N; 0 for the host's part alone
   const Workload* workload = &all_pairs;
 
   // Elements of the GPU that has the most.
   double share() const { return std::ceil(n / gpus); }
 
-  // Units of work for each element of a share, and of the GPU that has the most.
+  // Units of work per element of a share, and of the GPU with the most.
   double visits() const { return workload->visits(n, gpus); }
   double work() const { return workload->work(n, gpus); }
 
@@ -43,11 +43,11 @@ struct Step {
   double bytes_out() const { return workload->from_gpu(n, gpus); }  // from each GPU
 };
 
-// What a communication term is told besides.
+// Additional arguments of a communication term.
 template <class T>
 struct ComStep : Step {
   const T& t_gpu;       // T_gpu of the same step
-  bool linear = false;  // leave out what makes the time other than linear in its parameters
+  bool linear = false;  // leave out everything that is not linear in the parameters
 };
 
 }  // namespace gpucast::model

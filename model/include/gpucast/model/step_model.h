@@ -1,5 +1,4 @@
-// One model: which terms, which structural constants, and where each parameter stands in the
-// vector.
+// One model: its terms, structural constants, and the position of each parameter in the vector.
 #pragma once
 
 #include <array>
@@ -32,9 +31,8 @@ struct StepTerms {
 
 using TransferCurves = std::array<std::optional<TransferCurve>, route_count>;
 
-// Everything about a model but its parameter values. The parameter vector is
-// [GPU term | CPU term | communication term | curve of each route present], values as in
-// `Parameter`.
+// Everything about a model except its parameter values. The parameter vector is [GPU term | CPU
+// term | communication term | curve of each route present], with values as in `Parameter`.
 class StepModel {
  public:
   // Routes that the communication term needs get a straight line unless `curves` has them.
@@ -75,9 +73,9 @@ class StepModel {
   const std::vector<Parameter>& parameter_list() const { return parameters_; }
   std::size_t parameter_count() const { return parameters_.size(); }
 
-  // From here on parameters are about the host's work, before it about GPUs.
+  // Parameters before this one belong to GPUs, and from it on to the host's work.
   std::size_t first_cpu_parameter() const { return cpu_at_; }
-  // From here on parameters are about launches and transfers, before it about computing.
+  // Parameters before this one belong to computing, and from it on to launches and transfers.
   std::size_t first_communication_parameter() const { return com_at_; }
 
   // The same model with another k.
@@ -87,16 +85,16 @@ class StepModel {
     return result;
   }
 
-  // The same parameters with times linear in their linear coordinates, or close to it: what start
-  // values are found with.
+  // The same parameters with times that are linear in their linear coordinates, or nearly so: used
+  // to find start values.
   StepModel linear() const {
     StepModel result = *this;
     result.linear_ = true;
     return result;
   }
 
-  // Whether all times are sums of the parameters' linear coordinates times what does not depend on
-  // them, beside what a skeleton's kernels take.
+  // Whether all times are sums of the parameters' linear coordinates with constant factors, except
+  // for the given kernel times of a skeleton.
   bool is_linear() const {
     return linear_ || !terms_ ||
            (info(terms_->gpu).linear && info(terms_->cpu).linear && info(terms_->com).linear);
@@ -118,8 +116,8 @@ class StepModel {
     return {gpu, cpu_seconds(parameter, n), com_seconds(parameter, n, gpus, gpu)};
   }
 
-  // Seconds of a step whose kernels only keep each GPU busy for so long, and whose host does
-  // nothing: what the schedule's communication costs around them.
+  // Seconds of a step whose kernels only keep each GPU busy for a given time, and whose host does
+  // nothing: the time of the schedule's communication around them.
   template <class T>
   T skeleton_seconds(const T* parameter, double n, double gpus, double busy) const {
     const T gpu(busy);
@@ -158,7 +156,8 @@ class StepModel {
 
   Structure structure() const { return {machine_, integer_, linear_}; }
 
-  // What the caller has to make sure is there; not checked, as fits evaluate it millions of times.
+  // The caller guarantees that it exists; this is not checked, since fits evaluate it millions of
+  // times.
   template <class T>
   static const T& required(const std::optional<T>& part) {
     return *part;  // NOLINT(bugprone-unchecked-optional-access): the functions above say so

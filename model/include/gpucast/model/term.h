@@ -1,4 +1,4 @@
-// What every model term says of itself.
+// The description that every model term gives of itself.
 //
 // A term is a struct without data in a file of its own under terms/, and a line in catalogue.h. It
 // has
@@ -30,7 +30,7 @@ namespace gpucast::model {
 enum class Tried {
   always,
   decomposed,  // for steps whose workload is not all-pairs
-  by_name      // never by itself: only in a form that is named, as the paper's is
+  by_name      // only if a form names it, like the paper's
 };
 
 struct TermInfo {
@@ -41,18 +41,18 @@ struct TermInfo {
   bool constant = false;          // the first parameter is a time that every step pays
   bool linear = true;             // the time is a sum of linear coordinates (parameter.h)
   Tried tried = Tried::always;
-  std::string_view schedule{};  // communication terms: the schedule whose cost they describe
-  bool sees_ticks = false;      // communication terms: the time is wavy in T_gpu (poll.h)
+  std::string_view schedule{};  // communication terms: the schedule that they describe
+  bool sees_ticks = false;      // communication terms: the time oscillates with T_gpu (poll.h)
 };
 
-// Structural constants of a term in a model, and how it is to be evaluated.
+// Structural constants of a term in a model, and how to evaluate it.
 struct Structure {
   Machine machine{};
   int integer = 1;      // at least 1; terms without a structural integer ignore it
-  bool linear = false;  // leave out what makes a time other than linear in its parameters
+  bool linear = false;  // leave out everything that is not linear in the parameters
 };
 
-// A catalogue is a variant of its terms; these follow from its list of alternatives.
+// A catalogue is a variant of its terms; the following depends only on its list of alternatives.
 template <class Term>
 const TermInfo& info(const Term& term) {
   return std::visit([](auto which) -> const TermInfo& { return decltype(which)::info; }, term);
@@ -73,7 +73,7 @@ std::string_view name(const std::variant<Terms...>& term) {
   return info(term).name;
 }
 
-// The member of `all` (all_gpu_terms, all_routes, ...) that goes by `word`.
+// Returns the member of `all` (all_gpu_terms, all_routes, ...) with the name `word`.
 template <class Range>
 constexpr auto named(const Range& all, std::string_view word)
     -> std::optional<std::decay_t<decltype(*std::begin(all))>> {
@@ -82,7 +82,7 @@ constexpr auto named(const Range& all, std::string_view word)
   return found == std::end(all) ? std::nullopt : std::optional(*found);
 }
 
-// Why a term cannot be used with what is known of the machine; empty if it can.
+// Why a term cannot be used with the known facts of the machine; empty if it can.
 template <class Term>
 std::string missing_fact(const Term& term, const Machine& machine) {
   const TermInfo& about = info(term);

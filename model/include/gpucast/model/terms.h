@@ -1,6 +1,6 @@
-// The three parts of a step time T = T_gpu + T_cpu + T_com, each by the term at hand: what N GPUs
-// need for a step's work, side by side; what the host computes; what is spent on transfers and
-// kernel launches beyond both.
+// The three parts of a step time T = T_gpu + T_cpu + T_com, each given by a term: the time that N
+// GPUs need side by side for a step's work; the host's computation; and the additional time for
+// transfers and kernel launches.
 #pragma once
 
 #include <variant>
@@ -17,7 +17,7 @@ namespace gpucast::model {
 //     template <class T>
 //     static T seconds(const T* parameter, const Step& step, const Structure& of);
 //
-// A CPU term asks a step for its n only. A GPU term may have `integers(largest_k)`, the structural
+// A CPU term uses only the n of a step. A GPU term may have `integers(largest_k)`, the structural
 // integers to try.
 inline constexpr auto all_gpu_terms = all_terms<GpuTerm>;
 inline constexpr auto all_cpu_terms = all_terms<CpuTerm>;
@@ -30,8 +30,8 @@ inline constexpr auto all_cpu_terms = all_terms<CpuTerm>;
 //     static T seconds(const T* parameter, const Curves& curve, const ComStep<T>& step);
 //
 // The first parameter is t_kernel, the host's time for one launch. `curve(route, bytes)` is the
-// time of one transfer alone on its route. `info.schedule` is the schedule that the term describes;
-// empty for programs that have none.
+// time of a single transfer on its route. `info.schedule` is the schedule that the term describes;
+// empty for programs without one.
 inline constexpr auto all_com_terms = all_terms<ComTerm>;
 
 template <class... Terms>

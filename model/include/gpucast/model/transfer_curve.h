@@ -29,7 +29,7 @@
 namespace gpucast::model {
 
 // The ways data takes between host, GPUs and nodes; each may have a transfer curve.
-using schema::name;  // of a route: the word of command lines and files
+using schema::name;  // names of routes, as on command lines and in files
 using schema::Route;
 
 inline constexpr auto all_routes = schema::all<Route>();

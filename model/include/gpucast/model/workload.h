@@ -1,5 +1,5 @@
-// What a step does, as a function of its size n and its GPU count N: the declaration that terms,
-// rates and checks are computed from.
+// The amount of work in a step as a function of its size n and GPU count N, from which terms, rates
+// and checks are computed.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@ struct Amount {
   double n = 0;     // p
   double gpus = 0;  // q
 
-  // Exponents that are not 0, 1 or -1 are the rare ones: a power costs more than a term's formula.
+  // Exponents other than 0, 1 and -1 are rare, and a power takes longer than the rest of a term.
   double operator()(double size, double count) const {
     const double in_n = n == 1 ? factor * size : n == 0 ? factor : factor * std::pow(size, n);
     return gpus == 0 ? in_n : gpus == -1 ? in_n / count : in_n * std::pow(count, gpus);
@@ -21,11 +21,11 @@ struct Amount {
   friend bool operator==(const Amount&, const Amount&) = default;
 };
 
-// The elements of a step (particles, cells) are shared out, ceil(n / N) to the GPU that has the
-// most. The defaults are all-pairs forces as Claret computes them: each particle is visited n
-// times; four floats (position and type) go to every GPU for each of all n particles, three (force)
-// come back for each of its share. Claret counts 78 floating-point operations an ordered pair, self
-// pairs included: a convention of counting, not what a chip executes.
+// The elements of a step (particles, cells) are distributed, ceil(n / N) to the GPU with the most.
+// The defaults are all-pairs forces as in Claret: each particle is visited n times; four floats
+// (position and type) of all n particles are sent to every GPU, three (force) of each particle of
+// its share return. Claret counts 78 floating-point operations per ordered pair, including self
+// pairs: a counting convention, not what a chip executes.
 struct Workload {
   Amount visits{1, 1, 0};      // units of work for each element of a GPU's share
   Amount to_gpu{16, 1, 0};     // bytes to each GPU
@@ -42,7 +42,7 @@ struct Workload {
   // Rate of a step of size n: its operations / T / 1e9.
   double gflops(double n, double seconds) const { return operations_of_step(n) / seconds * 1e-9; }
 
-  // The size whose bytes to each of N GPUs are these; needs bytes that grow with n.
+  // Returns the size at which each of N GPUs gets this number of bytes, which must grow with n.
   double size_of(double bytes_to_gpu, double gpus) const {
     const double one = to_gpu(1, gpus);
     return to_gpu.n == 1 ? bytes_to_gpu / one : std::pow(bytes_to_gpu / one, 1 / to_gpu.n);

@@ -1,7 +1,7 @@
-// Records: what was measured, schema gpucast.record/1. The fields are those of
-// python/gpucast/data/records.py, which defines them; records_sample is checked against it.
+// Records of measurements, schema gpucast.record/1. Their fields are defined in
+// python/gpucast/data/records.py; records_sample is checked against it.
 //
-// SI units. What is optional and not set (for JSON values: null) is left out of the line.
+// SI units. Optional fields that are not set (for JSON values: null) are left out of the line.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct Tool {
   std::optional<std::string> version = std::nullopt;
 };
 
-// First line of every run; this_machine() fills what concerns the host.
+// The first line of every run; this_machine() fills in the host's part.
 struct Machine {
   std::string id;  // other records refer to it
   std::optional<std::string> host = std::nullopt;
@@ -56,15 +56,15 @@ struct Machine {
   std::optional<std::vector<std::string>> command = std::nullopt;
 };
 
-// What all timed records share.
+// Fields that all timed records share.
 struct Measurement {
   std::string machine{};          // id of the machine record
-  std::string path{};             // loops over host memory have none
+  std::string path{};             // empty for loops over host memory
   std::vector<double> seconds{};  // raw samples, in the order measured
   std::optional<std::string> caveat = std::nullopt;
 };
 
-// A copy that was under way beside the timed one.
+// A copy that ran at the same time as the timed one.
 struct Copy {
   std::string from;
   std::string to;
@@ -81,12 +81,12 @@ struct Transfer {
   std::int64_t bytes = 0;
   std::vector<Copy> concurrent{};  // empty if alone
   std::optional<TransferMethod> method = std::nullopt;
-  // The GPU that makes a peer copy: the source writes, the destination reads.
+  // The GPU that issues a peer copy: the source writes, or the destination reads.
   std::optional<std::string> issuer = std::nullopt;
   bool valid = true;  // false: the copied bytes were wrong
 };
 
-// Times of starting kernels; a sample times `count` launches together.
+// Times of starting kernels; a sample covers `count` launches.
 struct Launch {
   LaunchMethod method = LaunchMethod::submit;
   std::int64_t count = 1;
@@ -109,11 +109,11 @@ struct StepBytes {
   std::int64_t exchange = 0;
 };
 
-// Steps of one program: a size n on some GPUs.
+// Steps of one program: a size n on a number of GPUs.
 struct Step {
-  std::optional<Schedule> schedule = std::nullopt;  // these two of the mini-app
+  std::optional<Schedule> schedule = std::nullopt;  // these two are for the mini-app
   std::optional<std::string> kernel = std::nullopt;
-  std::optional<std::string> program = std::nullopt;    // these two of any other
+  std::optional<std::string> program = std::nullopt;    // these two are for other programs
   std::optional<std::string> case_name = std::nullopt;  // field `case`: its setting
   std::int64_t n = 0;
   std::optional<std::string> unit = std::nullopt;  // what n counts; not set: particles
@@ -123,11 +123,11 @@ struct Step {
   std::optional<bool> graph = std::nullopt;            // launched as a CUDA graph
   std::optional<std::string> boundary = std::nullopt;  // not set: open box
   std::optional<StepBytes> bytes = std::nullopt;
-  std::vector<Phases> phases{};  // of steps in between, timed phase by phase; may be empty
+  std::vector<Phases> phases{};  // of steps in between, each phase timed; may be empty
   std::optional<double> energy_drift = std::nullopt;  // relative, over the whole run
 };
 
-// Copies up, copies down and a kernel of one device, begun together: until all have ended.
+// Copies up, copies down and a kernel on one device, started together: the time until all end.
 struct Overlap {
   Memory memory = Memory::unknown;
   std::string device{};
@@ -143,7 +143,7 @@ struct Skeleton {
   std::int64_t h2d_bytes = 0;  // to each GPU
   std::int64_t d2h_bytes = 0;  // from each GPU
   double busy = 0;             // s that the kernel was asked to keep each GPU busy
-  double kernel_seconds = 0;   // that it takes with its start, as events around it show
+  double kernel_seconds = 0;   // duration with its start-up, measured by events
 };
 
 // One loop over host memory of one kind, run by the CPU or by a GPU.
@@ -155,7 +155,7 @@ struct HostMemory {
   std::optional<std::int64_t> bytes = std::nullopt;
 };
 
-// Something that is not a measurement: why a cell was skipped.
+// Information that is not a measurement: why a cell was skipped.
 struct Note {
   std::string text;
   std::optional<std::string> machine = std::nullopt;
@@ -163,8 +163,8 @@ struct Note {
   nlohmann::ordered_json about = nullptr;  // an object of any content
 };
 
-// The record as RecordFile::write takes it. Throws std::invalid_argument, which names the field,
-// for what the schema does not allow: no samples, a time that is not positive and finite, a count
+// Return the record as RecordFile::write takes it. Throw std::invalid_argument, which names the
+// field, for values outside the schema: no samples, a time that is not positive and finite, a count
 // below 1, a label that is empty or has control characters.
 nlohmann::ordered_json to_json(const Machine& machine);
 nlohmann::ordered_json to_json(const Transfer& transfer, const Measurement& timed);
@@ -175,9 +175,9 @@ nlohmann::ordered_json to_json(const Skeleton& skeleton, const Measurement& time
 nlohmann::ordered_json to_json(const HostMemory& host_memory, const Measurement& timed);
 nlohmann::ordered_json to_json(const Note& note);
 
-// A name of something in records, as it is. Throws std::invalid_argument as to_json does.
+// Returns a label unchanged. Throws std::invalid_argument like to_json.
 std::string label(std::string_view field, std::string text);
-// An object without a number that JSON has no way to write, or std::invalid_argument.
+// Throws std::invalid_argument unless it is an object whose numbers JSON can represent.
 void require_object(std::string_view field, const nlohmann::ordered_json& value);
 
 }  // namespace gpucast::records

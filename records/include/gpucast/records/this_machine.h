@@ -12,12 +12,12 @@
 
 namespace gpucast::records {
 
-// Host, processor, program and start of this run. `id`: of runs that belong together (records of
-// one id are taken as one machine's); empty: made of host, start and process number.
+// Describes the host, processor, program and start of this run. `id`: common to runs that belong
+// together (records of one id count as one machine); empty: made of host, start and process number.
 Machine this_machine(const Tool& tool, const std::vector<std::string>& command,
                      const std::string& id = "");
 
-// The processor's name from the text of /proc/cpuinfo; nothing where that has none (ARM).
+// Returns the processor's name from the text of /proc/cpuinfo; nothing if it has none (ARM).
 std::optional<std::string> cpu_model(std::istream& cpuinfo);
 
 // Cores that this process may run on, which a job scheduler or taskset may limit.

@@ -13,27 +13,26 @@
 
 namespace gpucast::support {
 
-// For `transform`: a size in bytes, a whole number with a unit of 1024 or without (10GB and 10GiB
-// are the same). Anything but 0 has to be a million at least: whoever gives less has forgotten the
-// unit.
+// For `transform`: a size in bytes, a whole number with or without a unit of 1024 (10GB and 10GiB
+// are the same). Except for 0 it must be at least a million: a smaller number lacks its unit.
 CLI::Validator in_bytes();
 
-// For `transform`: a time in seconds, a number with a unit or without (90, 90s, 5m, 1h, 2d), as
-// gpucast has it.
+// For `transform`: a time in seconds, a number with or without a unit (90, 90s, 5m, 1h, 2d), as in
+// gpucast.
 CLI::Validator in_seconds();
 
-// Throws InputError, `why` after the option's name, where the user gave it.
+// Throws InputError with `why` after the option's name if the user gave it.
 void refuse_given(const CLI::Option* option, const std::string& why);
 
-// A program with at most one subcommand, and --version. What options write to must stay where it is
+// A program with at most one subcommand, and --version. Variables that options write to must exist
 // until the command line is parsed.
 class CommandLine : public CLI::App {
  public:
   CommandLine(const std::string& program, const std::string& description);
 
-  // `words`: the program's name, then what the user gave. True: a subcommand was chosen, or there
-  // are none. Otherwise help or the version was asked for, or nothing was, and `out` gets it.
-  // Throws InputError, one line, for what does not fit.
+  // `words`: the program's name, then the user's words. Returns true if a subcommand was chosen, or
+  // there are none. Otherwise the user asked for help or the version, or for nothing, and `out`
+  // receives it. Throws InputError with one line for errors.
   bool parse(const std::vector<std::string>& words, std::ostream& out);
 };
 
@@ -54,8 +53,8 @@ struct Subcommand {
   std::unique_ptr<Command<Context>> (*make)();
 };
 
-// Runs the subcommand that the user chose; returns the exit status. Throws what CommandLine::parse
-// and the subcommand throw.
+// Runs the chosen subcommand; returns the exit status. Throws the exceptions of CommandLine::parse
+// and the subcommand.
 template <class Context>
 int run_chosen(CommandLine& line, std::initializer_list<Subcommand<Context>> subcommands,
                Context& context) {

@@ -1,4 +1,4 @@
-// What every command of a program works with beyond its own options.
+// What every command of a program uses in addition to its own options.
 #pragma once
 
 #include <ostream>
@@ -12,9 +12,9 @@ namespace gpucast::support {
 inline constexpr const char* version = GPUCAST_VERSION;
 
 struct Context {
-  const char* program;                    // as its messages begin
+  const char* program;                    // the beginning of its messages
   std::vector<std::string> command_line;  // as it was started
-  std::stop_token interrupted;            // Ctrl-C: what is under way ends, with its records whole
+  std::stop_token interrupted;            // Ctrl-C: the present work ends with complete records
   std::ostream& out;
   std::ostream& err;
 };

@@ -26,10 +26,10 @@ class Descriptor {
   int get() const noexcept { return number_; }
   explicit operator bool() const noexcept { return number_ >= 0; }
 
-  // Another owner closes it.
+  // Gives up ownership; the caller has to close it.
   int release() noexcept { return std::exchange(number_, -1); }
 
-  // What close(2) returns; 0 where there is nothing to close.
+  // Returns the result of close(2), or 0 if there is nothing to close.
   int reset() noexcept {
     const int number = std::exchange(number_, -1);
     return number < 0 ? 0 : ::close(number);

@@ -1,5 +1,5 @@
-// What can go wrong, told apart by who can mend it. A program's main prints what() after its own
-// name and exits with exit_status().
+// Kinds of errors, by who can correct them. A program's main prints what() after its own name and
+// exits with exit_status().
 #pragma once
 
 #include <cmath>
@@ -9,27 +9,27 @@
 
 namespace gpucast::support {
 
-// What the user asked for cannot be done: an option, or a file that is in the way. Nothing has been
-// written. One line that names the option or file, and what is wrong with it.
+// The user's request cannot be carried out, because of an option or an existing file. Nothing has
+// been written. One line names the option or file, and the problem.
 class InputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Records could not be written in the middle of a run: disk full, reader gone.
+// Records could not be written during a run: the disk is full, or the reader is gone.
 class OutputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// A device failed, or what it was given did: out of memory, a kernel's fault, a lost GPU. It is not
-// to be used any more.
+// A device, or its work, failed: out of memory, an error in a kernel, a lost GPU. It must not be
+// used any more.
 class DeviceError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Throws InputError with `otherwise` where a condition on the input does not hold.
+// Throws InputError with `otherwise` unless the condition holds.
 inline void require(bool holds, const std::string& otherwise) {
   if (!holds) throw InputError(otherwise);
 }

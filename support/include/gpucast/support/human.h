@@ -1,4 +1,4 @@
-// Figures for people to read.
+// Formats figures for people.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace gpucast::support {
 
-// As printf.
+// Formats like printf.
 inline std::string figure(const char* format, double value) {
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), format, value);

@@ -1,5 +1,4 @@
-// What interfaces have in common: their objects are owned by pointers to the interface, and are not
-// copied.
+// The base of interfaces: their objects are owned by pointers to the interface, and are not copied.
 #pragma once
 
 namespace gpucast::support {

@@ -1,4 +1,4 @@
-// A run that is interrupted ends after the step under way, with its records whole.
+// An interrupted run ends after its present step, with complete records.
 #pragma once
 
 #include <pthread.h>
@@ -9,12 +9,13 @@
 
 namespace gpucast::support {
 
-// While it lives, SIGINT and SIGTERM are requests: the first sets requested(), a second one ends
-// the process at once, as the signal does by default.
+// While this exists, SIGINT and SIGTERM are requests: the first sets requested(), a second one ends
+// the process at once, which is the signal's default.
 //
-// Constructed first in main: it blocks the signals in this thread and in all that are started
-// later, and only its own thread waits for them, so no handler runs inside anybody's code and no
-// system call is broken off. Child processes inherit the blocked signals, too. One at a time.
+// It is constructed first in main: it blocks the signals in this thread and in all threads that
+// start later, and only its own thread waits for them, so that no handler interrupts other code and
+// no system call fails. Child processes inherit the blocked signals, too. Only one may exist at a
+// time.
 class Interrupt {
  public:
   Interrupt() {
@@ -22,12 +23,12 @@ class Interrupt {
     sigaddset(&signals_, SIGINT);
     sigaddset(&signals_, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &signals_, &mask_before_);
-    // After the mask, which it inherits.
+    // Started after blocking the signals, which it inherits.
     waiter_ = std::jthread([this](const std::stop_token& ended) { wait(ended); });
   }
   ~Interrupt() {
     waiter_.request_stop();
-    // To the waiting thread alone, to wake it; it has the signal blocked and takes it by sigwait.
+    // Wakes the waiting thread only; it has the signal blocked and receives it by sigwait.
     pthread_kill(waiter_.native_handle(), SIGINT);
     waiter_.join();
     pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
@@ -45,7 +46,7 @@ class Interrupt {
       if (sigwait(&signals_, &signal) != 0) continue;
       if (ended.stop_requested()) return;
       if (!source_.request_stop()) {
-        // The second one. Only this thread unblocks it, so it is delivered here.
+        // The second signal: only this thread unblocks it, so that it is delivered here.
         std::signal(signal, SIG_DFL);
         sigset_t only{};
         sigemptyset(&only);

@@ -1,4 +1,4 @@
-// Median of samples and its confidence interval, with no assumption on how times scatter.
+// The median of samples and its confidence interval, without assumptions on the distribution.
 //
 // Times of computers have long tails, so no normal theory. The number B of n independent samples
 // that fall below the true median is binomial(n, 1/2), whatever the distribution. With the samples
@@ -22,7 +22,8 @@
 
 namespace gpucast::support {
 
-// Mean of the two in the middle for an even number. Throws std::invalid_argument without samples.
+// Returns the mean of the middle two for an even number. Throws std::invalid_argument without
+// samples.
 inline double median(std::vector<double> samples) {
   if (samples.empty()) throw std::invalid_argument("the median of no samples");
   const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
@@ -45,14 +46,14 @@ inline double middle_probability(std::size_t n) {
   return result;
 }
 
-// Ranks d and n + 1 - d of the interval's ends, counted from 1, and what they really cover.
+// Ranks d and n + 1 - d of the interval's ends, counted from 1, and their actual coverage.
 struct MedianRanks {
   std::size_t low = 0;
   std::size_t high = 0;
   double coverage = 0;
 };
 
-// Nothing where n samples cannot give that confidence.
+// Returns nothing if n samples cannot give that confidence.
 inline std::optional<MedianRanks> median_ranks(std::size_t n, double confidence = 0.95) {
   if (n == 0) return std::nullopt;
   // From the middle outwards: terms i = d and i = n - d, which are one if n = 2 d.
@@ -79,7 +80,7 @@ struct MedianInterval {
   double relative_half_width() const { return (high - low) / 2 / median; }
 };
 
-// Nothing where the samples are too few: below 6 for 95 %.
+// Returns nothing if there are too few samples: below 6 for 95 %.
 inline std::optional<MedianInterval> median_interval(std::vector<double> samples,
                                                      double confidence = 0.95) {
   const auto ranks = median_ranks(samples.size(), confidence);
@@ -89,9 +90,9 @@ inline std::optional<MedianInterval> median_interval(std::vector<double> samples
                         ranks->coverage};
 }
 
-// The interval's half-width over the median, for the median of all runs of a program where `sd` is
-// the relative standard deviation from run to run, known from `runs` of them: the two are
-// independent, and Student's factor covers that sd is an estimate.
+// The interval's relative half-width for the median over all runs of a program, whose relative
+// standard deviation from run to run `sd` was estimated from `runs` of them: the two are
+// independent, and Student's factor accounts for the estimate.
 inline double with_run_to_run(double relative_half_width, double sd, std::size_t runs) {
   // Student's t at 97.5 %, for 1, 2, ... degrees of freedom (any table of it).
   constexpr std::array<double, 10> student = {12.706, 4.303, 3.182, 2.776, 2.571,

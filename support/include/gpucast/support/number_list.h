@@ -12,10 +12,10 @@ struct Bounds {
   std::int64_t most = INT64_MAX;
 };
 
-// The numbers in the order given, each once. A range FIRST-LAST or FIRST-LAST:STEP includes its
-// last number where the step reaches it; FIRST..LAST:COUNT has COUNT, evenly spaced in the
-// logarithm (13 by default). Throws InputError, which names the option and the item:
-// `--gpus: "0" is less than 1`.
+// Returns the numbers in the given order, without repetitions. A range FIRST-LAST or
+// FIRST-LAST:STEP includes its last number if the step reaches it; FIRST..LAST:COUNT has COUNT
+// numbers, evenly spaced in the logarithm (13 by default). Throws InputError, which names the
+// option and the item: `--gpus: "0" is less than 1`.
 std::vector<std::int64_t> parse_number_list(std::string_view option, std::string_view text,
                                             Bounds bounds);
 

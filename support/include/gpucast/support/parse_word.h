@@ -1,4 +1,4 @@
-// Words (gpucast/schema/words.h) as options of a command: read, and listed to users.
+// Words (gpucast/schema/words.h) as values of options: parsed, and listed for users.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace gpucast::support {
 
-// The word as it stands in files.
+// Returns the word in its spelling in files.
 template <class Word>
 std::string name(Word word) {
   return std::string(schema::name(word));
@@ -25,7 +25,7 @@ std::string name(Word word) {
                    std::string(choices));
 }
 
-// Words as they are listed to users: "open, dsf, minimum-image".
+// Lists words for users: "open, dsf, minimum-image".
 template <class Word>
 std::string choices(std::span<const Word> among = schema::all<Word>()) {
   std::string listed;
@@ -36,7 +36,7 @@ std::string choices(std::span<const Word> among = schema::all<Word>()) {
   return listed;
 }
 
-// The word that an option's text names, of all or of those that the option takes. Throws
+// Returns the word that an option's text names, among all or among the allowed ones. Throws
 // InputError, which lists the choices.
 template <class Word>
 Word parse_word(std::string_view option, std::string_view text,
@@ -47,7 +47,7 @@ Word parse_word(std::string_view option, std::string_view text,
   refuse_word(option, text, choices<Word>(among));
 }
 
-// The words of a comma-separated list, each once. Throws InputError as parse_word does.
+// Parses a comma-separated list of words without repetitions. Throws InputError like parse_word.
 template <class Word>
 std::vector<Word> parse_words(std::string_view option, std::string_view text,
                               std::span<const Word> among = schema::all<Word>()) {

@@ -12,17 +12,17 @@
 
 namespace gpucast::support {
 
-// On a terminal one line is rewritten in place; elsewhere each finished item gets a line. No colour
-// codes. What goes to the same stream meanwhile goes through message().
+// On a terminal one line is rewritten in place; elsewhere each finished item gets a line. There are
+// no colour codes. Other output to the same stream has to use message().
 class Progress {
  public:
   struct Style {
     bool quiet = false;      // messages only
     bool rewrite = false;    // a terminal
-    std::size_t width = 80;  // its columns: a line that wraps cannot be rewritten
+    std::size_t width = 80;  // columns: a line that wraps cannot be rewritten
   };
 
-  // What suits stderr.
+  // Returns the style that suits stderr.
   static Style for_stderr(bool quiet) {
     Style style{quiet, ::isatty(STDERR_FILENO) == 1, 80};
     winsize size{};
@@ -32,7 +32,7 @@ class Progress {
     return style;
   }
 
-  // `total` items; 0: not known.
+  // `total` items; 0: unknown.
   Progress(std::ostream& stream, Style style, std::size_t total)
       : stream_(stream), style_(style), total_(total) {}
   ~Progress() {
@@ -41,7 +41,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // On a terminal only.
+  // Shown on a terminal only.
   void under_way(std::string_view item) {
     if (!style_.quiet && style_.rewrite) show(counted(finished_ + 1, item));
   }
@@ -54,7 +54,7 @@ class Progress {
       stream_ << counted(finished_, item) << "\n" << std::flush;
     }
   }
-  // A whole line, quiet or not.
+  // Prints a whole line, even if quiet.
   void message(std::string_view line) {
     const std::string before = shown_;
     clear();
@@ -68,9 +68,9 @@ class Progress {
     return "[" + std::to_string(number) + total + "] " + std::string(item);
   }
   void show(std::string line) {
-    // The last column stays free: some terminals wrap as soon as it is filled.
+    // The last column stays empty, since some terminals wrap once it is filled.
     if (line.size() >= style_.width) line.resize(style_.width > 0 ? style_.width - 1 : 0);
-    // What is left of a longer line before is painted over with spaces.
+    // The rest of a longer previous line is overwritten with spaces.
     const std::size_t rest = shown_.size() > line.size() ? shown_.size() - line.size() : 0;
     stream_ << "\r" << line << std::string(rest, ' ') << std::flush;
     shown_ = std::move(line);

@@ -1,4 +1,5 @@
-// When a cell has been measured enough, and when warming up is over: fed with numbers, no clock.
+// Stopping rules for the samples of a cell and for warming up; they receive numbers and use no
+// clock.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +14,16 @@ namespace gpucast::support {
 
 inline constexpr double look_growth = 1.05;
 
-// Samples until the 95 % interval of their median (median.h) is narrow, or their time is up.
+// Takes samples until the 95 % interval of their median (median.h) is narrow, or their time is up.
 //
-// The interval is looked at each time the samples have grown by a twentieth, not after each: the
-// looks then take little time beside the samples, and a narrow interval is less often luck.
+// The interval is checked whenever the number of samples has grown by a twentieth: checks then take
+// little time compared with the samples, and a narrow interval is less often luck.
 class StopByInterval {
  public:
   struct Options {
     double relative_half_width = 0.01;
     std::size_t min_samples = 6;
-    double max_seconds = std::numeric_limits<double>::infinity();  // of samples, added up
+    double max_seconds = std::numeric_limits<double>::infinity();  // sum of the samples
   };
 
   explicit StopByInterval(Options options) : options_(options), next_look_(options.min_samples) {}
@@ -37,7 +38,7 @@ class StopByInterval {
     narrow_ = interval && interval->relative_half_width() <= options_.relative_half_width;
   }
   bool done() const { return narrow_ || seconds_ >= options_.max_seconds; }
-  bool narrow() const { return narrow_; }  // false where time ended it
+  bool narrow() const { return narrow_; }  // false if time ended it
   const std::vector<double>& samples() const { return samples_; }
 
  private:
@@ -48,12 +49,12 @@ class StopByInterval {
   bool narrow_ = false;
 };
 
-// Steps before the first that counts, until clocks have settled.
+// Makes uncounted steps until clocks have settled.
 //
-// A GPU's clock rises within the first second or so of work, and may sink again as it gets warm.
-// Settled: at least `least_seconds` have passed, and the medians of the last quarter of the time
-// and of the quarter before it agree within `tolerance` (relative). Each quarter must hold three
-// steps, so that one disturbed step does not decide.
+// A GPU's clock rises within the first second or so of work, and may sink again as it warms up. It
+// has settled when at least `least_seconds` have passed, and the medians of the last quarter of the
+// time and of the quarter before it agree within `tolerance` (relative). Each quarter must hold
+// three steps, so that one disturbed step does not decide.
 class WarmUp {
  public:
   struct Options {
@@ -91,7 +92,7 @@ class WarmUp {
 
   Options options_;
   std::vector<double> steps_;
-  std::vector<double> ends_;  // seconds passed at the end of each step
+  std::vector<double> ends_;  // seconds from the start to the end of each step
   double next_look_;
   bool settled_ = false;
 };

@@ -1,5 +1,5 @@
-// Owners of what the CUDA runtime hands out. Destructors ignore errors: a device that failed cannot
-// free, and has been reported.
+// Owners of the CUDA runtime's resources. Destructors ignore errors: a failed device cannot free
+// anything, and has been reported.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,15 +12,15 @@
 
 namespace gpucast::devices::cuda {
 
-// Every CUDA call is checked.
+// Throws DeviceError if the call has failed.
 inline void check(cudaError_t status, const char* call) {
   if (status != cudaSuccess) {
-    cudaGetLastError();  // or the next launch would be blamed for it
+    cudaGetLastError();  // otherwise the next launch would report it
     throw support::DeviceError(std::string(call) + ": " + cudaGetErrorString(status));
   }
 }
 
-// Deletes what std::unique_ptr owns by a call of the runtime.
+// Makes std::unique_ptr release its object by a call of the runtime.
 template <auto destroy>
 struct Destroy {
   template <class T>
@@ -40,8 +40,8 @@ class DeviceArray {
     check(cudaMalloc(&data, bytes()), "cudaMalloc");
     data_.reset(data);
     check(cudaMemset(data, 0, bytes()), "cudaMemset");
-    // Streams that do not wait for the default one would otherwise write before the zeros come: so
-    // late on a GPU that several programs share.
+    // Otherwise streams that do not wait for the default one could write before the zeros do: on a
+    // GPU that several programs share, these may be that late.
     check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
   }
 
@@ -54,7 +54,7 @@ class DeviceArray {
   std::unique_ptr<T, Destroy<cudaFree>> data_;
 };
 
-// A stream of the current device that does not wait for the default one; one that does; or the
+// A stream of the current device: one that does not wait for the default one, one that does, or the
 // default stream itself, which blocking copies use.
 class Stream {
  public:
@@ -84,11 +84,11 @@ class Event {
   }
 
   cudaEvent_t get() const { return event_.get(); }
-  // Passed when all that the stream holds is done.
+  // The event completes when all present work of the stream is finished.
   void record(cudaStream_t stream) const {
     check(cudaEventRecord(get(), stream), "cudaEventRecord");
   }
-  // What the stream gets from now on waits for the event.
+  // The stream's later work waits for the event.
   void hold(cudaStream_t stream) const {
     check(cudaStreamWaitEvent(stream, get(), 0), "cudaStreamWaitEvent");
   }
@@ -98,7 +98,7 @@ class Event {
   std::unique_ptr<CUevent_st, Destroy<cudaEventDestroy>> event_;
 };
 
-// Seconds by the device's clock; both events have been passed.
+// Seconds by the device's clock between two completed events.
 inline double seconds_between(const Event& begin, const Event& end) {
   constexpr double milli = 1e-3;
   float milliseconds = 0;

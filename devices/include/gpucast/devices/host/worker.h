@@ -1,4 +1,4 @@
-// A thread that does what it is given, in order.
+// A thread that runs queued operations in order.
 #pragma once
 
 #include <atomic>
@@ -16,21 +16,20 @@ namespace gpucast::devices::host {
 
 class Worker {
  public:
-  // `name` stands before the messages of errors.
+  // `name` precedes error messages.
   explicit Worker(std::string name);
   ~Worker();  // does the rest first
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Once an operation has failed, those behind it are left out, but for the ones that others wait
-  // for (`always`).
+  // After a failed operation, later ones are skipped, except those that others wait for (`always`).
   enum class When { unless_failed, always };
   void queue(std::function<void()> operation, When when = When::unless_failed);
 
-  // Until all that was queued is done. DeviceError with what the first failed operation threw, now
-  // and ever after.
+  // Waits until all queued operations are finished. Throws DeviceError with the error of the first
+  // failed operation, now and every later time.
   void wait();
-  // In destructors: the error has been thrown where the work was waited for.
+  // For destructors: the error was thrown where the work was waited for.
   void wait_quietly() noexcept;
 
  private:
@@ -48,8 +47,8 @@ class Worker {
   std::mutex mutex_;
   std::deque<Entry> entries_;
   std::string failure_;  // written by the thread, read after waiting for it
-  // Counts may wrap. They change under the mutex, so that nobody who has seen the old one and goes
-  // to sleep misses the new one; looking takes no mutex.
+  // Counts may wrap around. They change under the mutex, so that a thread that goes to sleep after
+  // seeing the old one does not miss the new one; polling needs no mutex.
   std::atomic<std::uint32_t> queued_{0};
   std::atomic<std::uint32_t> done_{0};
   std::atomic<bool> stop_{false};

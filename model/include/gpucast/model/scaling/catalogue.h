@@ -1,8 +1,8 @@
-// The catalogue of scaling terms: what the steps of a program are made of that is known by its step
-// times alone. The order is that of tables; a form names its terms by their place here.
+// The catalogue of scaling terms, which make up the steps of a program that is known only by its
+// step times. The order is that of tables; a form names its terms by their index here.
 //
-// A step takes the sum of its terms, each a coefficient (never negative) times a shape; work and
-// what goes on beside it may overlap (form.h).
+// A step takes the sum of its terms, each a non-negative coefficient times a shape; work and
+// concurrent activities may overlap (form.h).
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@
 
 namespace gpucast::model::scaling {
 
-// Which part of T = T_gpu + T_cpu + T_com a term is.
+// The part of T = T_gpu + T_cpu + T_com that a term belongs to.
 enum class Part { gpu, cpu, com };
 
-// Where a term stands in a step that overlaps.
+// The role of a term in a step that overlaps.
 enum class Place {
-  work,     // what the GPUs compute
-  filling,  // the least time of GPUs that are not full
-  beside,   // what may go on while they compute: exchange, the host's work
+  work,     // computation on the GPUs
+  filling,  // the minimum time of GPUs that are not full
+  beside,   // may run while they compute: exchange, the host's work
   after     // never hidden: latencies, synchronisation
 };
 
@@ -32,11 +32,12 @@ struct Term {
   std::string_view summary;  // one line
   Part part = Part::gpu;
   Place place = Place::work;
-  double odds = 0;                          // log odds before anything was measured
+  double odds = 0;                          // prior log odds
   double (*shape)(const Scale&) = nullptr;  // seconds / coefficient, 0 or more
-  bool (*offered)(const Extent&) = [](const Extent&) { return true; };  // if data can speak of it
-  bool grows = false;                                                   // with the work
-  bool faster = false;  // told from another term only where work grows faster than n
+  // Whether data can inform it.
+  bool (*offered)(const Extent&) = [](const Extent&) { return true; };
+  bool grows = false;   // with the work
+  bool faster = false;  // distinguishable from another term only if work grows faster than n
 };
 
 inline constexpr bool (*with_one_or_two_gpus)(const Extent&) = [](const Extent& measured) {

@@ -1,11 +1,11 @@
-// A form: the scaling terms that a program's steps are made of, how work grows with n, and what
+// A form: the scaling terms that make up a program's steps, how work grows with n, and what
 // overlaps.
 //
 //     f = after + (W^q + B^q)^(1/q)
 //
 // W is the sum of the terms of work, B of the terms beside it (catalogue.h). q = 1 adds them, q = 4
-// is nearly the larger of the two, and between them lies what is hidden in part. Where exchange is
-// not hidden, the least time of a GPU that is not full still may be (Overlap::filling).
+// is nearly the larger of the two, and values in between hide a part. If exchange is not hidden,
+// the minimum time of a GPU that is not full may still be (Overlap::filling).
 //
 // f is homogeneous of degree 1 in the terms' seconds F_k, so f = sum_k F_k df/dF_k (Euler): these
 // are the parts that the terms have in a step time, hidden seconds left out.
@@ -27,14 +27,14 @@ namespace gpucast::model::scaling {
 struct Overlap {
   std::string_view name;  // empty: nothing overlaps
   double q;               // below 2, or a power of 2
-  bool exchange;          // whether exchange goes on beside work; otherwise only filling does
-  double odds;            // log odds before anything was measured
-  double beyond = 0;      // how many times the largest measured work fills a GPU; 0: not said
+  bool exchange;          // whether exchange overlaps with work; otherwise only filling does
+  double odds;            // prior log odds
+  double beyond = 0;      // how many times the largest measured work fills a GPU; 0: not specified
 };
 
-// Most steps that small sizes do not shorten wait for one thing: the host's launches, or one wave
-// of blocks. Such a knee is sharp; it is as likely as all joins together that many kernels with
-// knees of their own make smooth.
+// Most steps that do not get shorter at small sizes wait for one thing: the host's launches, or one
+// wave of blocks. Such a knee is sharp, and as probable as all smooth ones together, which come
+// from many kernels with knees of their own.
 inline constexpr std::array overlaps{
     Overlap{"", 1, true, 0},
     Overlap{"hidden in part", 2, true, -3},
@@ -61,7 +61,7 @@ struct Form {
 
   friend auto operator<=>(const Form&, const Form&) = default;
 
-  // Whether the power of the work is a parameter, beside the terms' coefficients.
+  // Whether the power of the work is a parameter, in addition to the terms' coefficients.
   bool is_free() const { return growths[growth].freedom > 0; }
 
   std::size_t parameter_count() const { return terms.size() + (is_free() ? 1 : 0); }
@@ -74,7 +74,7 @@ struct Form {
     return place == Place::filling || (place == Place::beside && overlaps[overlap].exchange);
   }
 
-  // Whether GPUs that are not full are part of the form.
+  // Whether the form models GPUs that are not full.
   bool fills() const {
     for (const std::size_t term : terms) {
       if (scaling::terms[term].place == Place::filling) return true;
@@ -82,8 +82,8 @@ struct Form {
     return false;
   }
 
-  // Whether the form is what it says: something overlaps where it says so, and the least time of a
-  // GPU that is not full is no term of a sum (there it is `start`).
+  // Whether the form is consistent: something overlaps if it says so, and the minimum time of a GPU
+  // that is not full is no term of a sum (there it is `start`).
   bool is_meaningful() const {
     for (const std::size_t term : terms) {
       if (growth == 0 && scaling::terms[term].faster) return false;
@@ -107,7 +107,7 @@ struct Form {
   }
 };
 
-// x^q, for most q of `overlaps` without logarithm and exponential: a fit asks millions of times.
+// x^q without logarithm and exponential for most q of `overlaps`: fits call it millions of times.
 inline double raised(double x, double q) {
   if (q < 2) return std::pow(x, q);
   double result = x;
@@ -116,8 +116,8 @@ inline double raised(double x, double q) {
   return result;
 }
 
-// Seconds of a step whose terms take `part` seconds each (in the form's order); these are replaced
-// by the parts that the terms have in it.
+// Returns the seconds of a step whose terms take `part` seconds each (in the form's order); these
+// are replaced by the shares that the terms have in it.
 inline double combine(const Form& form, std::span<double> part) {
   double work = 0;
   double beside = 0;

@@ -1,4 +1,4 @@
-// What a scaling term is told of a step of a program that is known by its step times alone.
+// The arguments of a scaling term: a step of a program that is known only by its step times.
 //
 // A program of domain decomposition cuts its n elements into N domains of n / N each. In three
 // dimensions a domain has a surface of (n / N)^(2/3) elements and edges of (n / N)^(1/3); a cubic
@@ -17,10 +17,11 @@ namespace gpucast::model::scaling {
 // How the work of a program grows with its size n.
 struct Growth {
   std::string_view name;
-  double power;        // 0: n log2 n
-  double odds;         // log odds before anything was measured
-  double odds_beyond;  // where GPUs may not be full: times below the knee say nothing of it
-  double freedom = 0;  // standard deviation of the power, where it is the data's to say
+  double power;  // 0: n log2 n
+  double odds;   // prior log odds
+  // If GPUs may not be full: times below the knee contain no information about it.
+  double odds_beyond;
+  double freedom = 0;  // standard deviation of the power, if it is fitted
 };
 
 // None of some thirty programs with published tables (fit/scaling/priors.h) has work that grows as
@@ -38,7 +39,7 @@ struct Scale {
   double nodes = 0;  // 0: not known
   const Growth* growth = growths.data();
 
-  // Work of the whole step, in units of its own.
+  // Work of the whole step in arbitrary units.
   double work() const {
     return growth->power > 0 ? std::pow(n, growth->power) : n * std::log2(std::max(n, 2.0));
   }
@@ -48,14 +49,14 @@ struct Scale {
   double cut() const { return 1 - 1 / std::cbrt(gpus); }  // share of a domain's faces
 };
 
-// What was measured of a program: which terms the measurements can tell apart.
+// The extent of the measurements, which decides which terms they can distinguish.
 struct Extent {
   std::size_t sizes = 0;             // distinct n
   std::size_t sizes_of_a_count = 0;  // the most distinct n that one N was measured with
   std::size_t counts = 0;            // distinct N
   double least_gpus = 1;
   double largest_gpus = 1;
-  bool shares_differ = false;  // whether n / N was varied: by more than a factor of 1.3
+  bool shares_differ = false;  // whether n / N varies by more than a factor of 1.3
   bool several_nodes = false;  // whether node counts are known and differ
 };
 

@@ -1,4 +1,4 @@
-// affine: T_cpu = t_cpu_0 + t_cpu n, for hosts with a fixed cost a step.
+// affine: T_cpu = t_cpu_0 + t_cpu n, for hosts with a fixed time per step.
 #pragma once
 
 #include "gpucast/model/term.h"

@@ -39,8 +39,8 @@ struct AllgatherQueue {
     const T queued = several ? T(step.gpus * (t_kernel + parameter[1])) : t_kernel;
     const T sent = several ? curve(Route::peer, (step.gpus - 1) * step.bytes_in() / step.gpus)
                            : T(0.0 * t_kernel);
-    // Start values explain by the queue whatever either could explain, and give the transfer a
-    // fifth: large steps then tell the transfer's share.
+    // Start values assign to the queue what either could explain, and give the transfer a fifth:
+    // large steps then determine the transfer's share.
     constexpr double second = 0.2;
     return step.linear ? T(second * sent + queued)
                        : T(slower_of(T(step.t_gpu + sent), queued) - step.t_gpu);

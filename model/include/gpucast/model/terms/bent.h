@@ -1,4 +1,4 @@
-// bent: a fixed cost a step, and particles that cost more once caches no longer hold them:
+// bent: a fixed time per step, and particles that take longer once caches no longer hold them:
 //
 //     T_cpu = t_step + n t_cpu (1 + r n / (n + n_c))
 //

@@ -16,7 +16,8 @@ namespace gpucast::model {
 struct Halo {
   static constexpr TermInfo info{.name = "halo",
                                  .summary = "the surface of a domain goes to its neighbours"};
-  static constexpr std::array<Route, 0> routes{};  // transfers alone do not show what a halo costs
+  // Transfers alone do not show how long a halo takes.
+  static constexpr std::array<Route, 0> routes{};
 
   static std::vector<Parameter> parameters() {
     return {launch_parameter(),

@@ -1,4 +1,4 @@
-// What communication terms are written with: routes, and parameters that several share.
+// Shared parts of communication terms: routes, and common parameters.
 #pragma once
 
 #include "gpucast/model/term.h"
@@ -11,7 +11,7 @@ inline Parameter launch_parameter() {
   return {"t_kernel", "s", "kernel-launch delay", plausible_launch};
 }
 
-// Throughput of what concurrent transfers share on the host side: root port, memory.
+// Throughput of the shared host side of concurrent transfers: root port, memory.
 inline Parameter shared_host_parameter() {
   return {"B_host", "B/s", "throughput of what concurrent transfers share", plausible_shared_host,
           true};
@@ -25,7 +25,7 @@ inline Parameter share_parameter() {
   return {"s_next", "", "share of a further GPU's copies that is not hidden", plausible_share};
 }
 
-// What a host pays for the copies and launches of a step on N GPUs, where a share s_next of each
+// The host's time for the copies and launches of a step on N GPUs, if a share s_next of each
 // further GPU's copies is not hidden; parameters t_kernel and s_next.
 template <class T, class Curves>
 T copies_by_share(const T* parameter, const Curves& curve, const ComStep<T>& step) {

@@ -3,8 +3,8 @@
 //
 //     T_gpu = t_0 + (n / N) t_own
 //
-// t_0 is what kernels and synchronisation cost however little there is to compute: with few
-// elements a GPU is not full, and the time of a step is flat.
+// t_0 is the time of kernels and synchronisation however little there is to compute: with few
+// elements a GPU is not full, and the time of a step is constant.
 #pragma once
 
 #include "gpucast/model/term.h"

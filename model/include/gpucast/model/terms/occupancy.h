@@ -10,8 +10,8 @@
 // other; kernels that were timed with three blocks and more have 2.5 to 3.3. Values below 1 count
 // as 1, values above 12, where the norm is within 6 % of the maximum, as 12.
 //
-// t_0 is what the kernel costs before its loop. The larger of the two is factored out, so that
-// powers neither overflow nor underflow.
+// t_0 is the kernel's time before its loop. The larger of the two is factored out, so that powers
+// neither overflow nor underflow.
 #pragma once
 
 #include <cmath>

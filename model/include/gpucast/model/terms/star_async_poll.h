@@ -1,5 +1,5 @@
-// star-async-poll: star-async where queueing a GPU's copies costs the host t_queue beside the
-// launch, and the copy back sees the kernel's end at a tick (W and t_lead: poll.h):
+// star-async-poll: star-async where queueing a GPU's copies takes the host t_queue in addition to
+// the launch, and the copy back sees the kernel's end at a tick (W and t_lead: poll.h):
 //
 //     T_com = T_h2d(16 n) + T_d2h(12 n / N) + (N - 1) (16 n + 12 n / N) / B_host
 //             + N (t_kernel + t_queue) + W(T_gpu - t_lead) - T_gpu

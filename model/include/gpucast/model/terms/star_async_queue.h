@@ -1,5 +1,5 @@
-// star-async-queue: star-async where queueing a GPU's copies costs the host t_queue beside the
-// launch; the copy back follows the kernel at once (star-async-poll: at a tick):
+// star-async-queue: star-async where queueing a GPU's copies takes the host t_queue in addition to
+// the launch; the copy back follows the kernel at once (star-async-poll: at a tick):
 //
 //     T_com = T_h2d(16 n) + T_d2h(12 n / N) + (N - 1) (16 n + 12 n / N) / B_host
 //             + N (t_kernel + t_queue)

@@ -1,5 +1,5 @@
-// star-async-turns: what is to run at once goes by turns, because each call is waited for (remote
-// GPUs in synchronous mode): the GPUs compute one after another, too:
+// star-async-turns: work that should run concurrently runs in turns, because the caller waits for
+// each call (remote GPUs in synchronous mode): the GPUs compute one after another, too:
 //
 //     T_com = N T_h2d(16 n) + N T_d2h(12 n / N) + N t_kernel + (N - 1) T_gpu
 #pragma once

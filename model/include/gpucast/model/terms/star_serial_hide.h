@@ -1,5 +1,5 @@
-// star-serial-hide: star-serial where the GPUs' work hides a part of the launches, and is seen when
-// it ends.
+// star-serial-hide: star-serial where the GPUs' work hides a part of the launches, and its end is
+// seen at once.
 //
 // The host launches all GPUs before it waits for the first, so that N - 1 launches have passed when
 // it comes to wait, and T_gpu - (N - 1) t_kernel is left, if anything is. As star-serial-poll,
@@ -18,8 +18,8 @@
 
 namespace gpucast::model {
 
-// Seconds that are left of x, at least none: tau ln(1 + exp(x / tau)), which is x + tau
-// ln(1 + exp(-x / tau)), the form that does not overflow for x > 0.
+// The positive part of x in seconds: tau ln(1 + exp(x / tau)), which is x + tau ln(1 + exp(-x /
+// tau)), the form that does not overflow for x > 0.
 template <class T>
 T left_over(const T& x) {
   using std::exp;
