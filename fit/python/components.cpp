@@ -69,28 +69,28 @@ Measured measured(const Vector& n, const Vector& gpus, const Vector& kernel,
 using ComponentState =
     std::tuple<StepModel, double, Vector, Vector, Vector, Vector, Vector, Vector, Vector>;
 
-components::Component component(const ComponentState& from, const Measured& of) {
+components::Component component(const ComponentState& from, const Measured& measurements) {
   const auto& [model, weight, z, median, sd, amplitudes, step, cpu, kernel] = from;
-  require_alike(static_cast<Eigen::Index>(of.visits.size()), {step.size(), cpu.size()});
-  require_alike(of.size(), {kernel.size()});
+  require_alike(static_cast<Eigen::Index>(measurements.visits.size()), {step.size(), cpu.size()});
+  require_alike(measurements.size(), {kernel.size()});
   require_alike(static_cast<Eigen::Index>(components::amplitude_count), {amplitudes.size()});
-  components::Disturbed disturbed(of);
+  components::Disturbed disturbed(measurements);
   disturbed.step = step;
   disturbed.cpu = cpu;
   disturbed.kernel = kernel;
   return {{model, median, sd}, {z, amplitudes, std::move(disturbed)}, weight};
 }
 
-ComponentState state_of(const components::Component& of) {
-  return {of.form.model,
-          of.weight,
-          of.point.z,
-          of.form.median,
-          of.form.sd,
-          of.point.amplitudes,
-          of.point.disturbed.step,
-          of.point.disturbed.cpu,
-          of.point.disturbed.kernel};
+ComponentState state_of(const components::Component& fitted) {
+  return {fitted.form.model,
+          fitted.weight,
+          fitted.point.z,
+          fitted.form.median,
+          fitted.form.sd,
+          fitted.point.amplitudes,
+          fitted.point.disturbed.step,
+          fitted.point.disturbed.cpu,
+          fitted.point.disturbed.kernel};
 }
 
 }  // namespace
@@ -105,20 +105,20 @@ void bind_components(nb::module_& m) {
           [](ComponentMixture* self, const Vector& n, const Vector& gpus, const Vector& kernel,
              const Vector& kernel_variance, const VisitColumns& visits,
              const std::vector<ComponentState>& states) {
-            Measured of = measured(n, gpus, kernel, kernel_variance, visits);
+            Measured measurements = measured(n, gpus, kernel, kernel_variance, visits);
             std::vector<components::Component> list;
             list.reserve(states.size());
-            for (const ComponentState& each : states)
-              list.push_back(component(each, of));
-            new (self) ComponentMixture(std::move(of), std::move(list));
+            for (const ComponentState& state : states)
+              list.push_back(component(state, measurements));
+            new (self) ComponentMixture(std::move(measurements), std::move(list));
           },
           "n"_a, "gpus"_a, "kernel"_a, "kernel_variance"_a, "visits"_a, "components"_a)
       .def_prop_ro(
           "components",
           [](const ComponentMixture& self) {
             std::vector<ComponentState> list;
-            for (const auto& each : self.components())
-              list.push_back(state_of(each));
+            for (const auto& fitted : self.components())
+              list.push_back(state_of(fitted));
             return list;
           },
           "(model, weight, z, its prior's medians and standard deviations, log amplitudes, "
@@ -158,8 +158,8 @@ void bind_components(nb::module_& m) {
           [](const ComponentMixture& self, const Vector& n, const Vector& gpus) {
             require_alike(n.size(), {gpus.size()});
             nb::gil_scoped_release release;
-            auto found = self.computing(n, gpus);
-            return std::pair(std::move(found.mean), std::move(found.variance));
+            auto times = self.computing(n, gpus);
+            return std::pair(std::move(times.mean), std::move(times.variance));
           },
           "n"_a, "gpus"_a,
           "Means and variances of ln T_gpu and ln T_cpu, in columns, whatever is communicated.")
@@ -180,17 +180,17 @@ void bind_components(nb::module_& m) {
          const std::vector<std::tuple<StepModel, double,
                                       std::map<std::string, std::pair<double, double>>>>& tried,
          unsigned threads) {
-        const Measured of = measured(n, gpus, kernel, kernel_variance, visits);
+        const Measured measurements = measured(n, gpus, kernel, kernel_variance, visits);
         std::vector<components::Candidate> candidates;
         candidates.reserve(tried.size());
         for (const auto& [model, log_odds, known] : tried) {
-          components::Candidate& each =
+          components::Candidate& candidate =
               candidates.emplace_back(components::Candidate{model, log_odds, {}});
           for (const auto& [name, prior] : known)
-            each.known.push_back({name, {std::log(prior.first), prior.second}});
+            candidate.known.push_back({name, {std::log(prior.first), prior.second}});
         }
         nb::gil_scoped_release release;
-        return components::fit_components(of, candidates, threads);
+        return components::fit_components(measurements, candidates, threads);
       },
       "n"_a, "gpus"_a, "kernel"_a, "kernel_variance"_a, "visits"_a, "candidates"_a,
       "threads"_a = 0U,
@@ -201,7 +201,7 @@ void bind_components(nb::module_& m) {
       "priors "
       "of parameters by name as (median, standard deviation of the logarithm)).");
   nb::list names;
-  for (const auto& each : components::about_amplitudes)
-    names.append(nb::str(each.name.data(), each.name.size()));
+  for (const auto& amplitude : components::about_amplitudes)
+    names.append(nb::str(amplitude.name.data(), amplitude.name.size()));
   m.attr("AMPLITUDES") = names;
 }

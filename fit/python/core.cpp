@@ -59,11 +59,11 @@ nb::ndarray<nb::numpy, double, nb::ndim<1>> array(std::vector<double> values) {
 
 template <class Range>
 auto required(const Range& all, const std::string& word, const char* what) {
-  const auto found = model::named(all, word);
-  if (!found) {
+  const auto member = model::named(all, word);
+  if (!member) {
     throw std::invalid_argument(std::string("unknown ") + what + " '" + word + "'");
   }
-  return *found;
+  return *member;
 }
 
 template <class Range>
@@ -80,25 +80,25 @@ std::tuple<double, double, double> f_test(const fit::FTest& test) {
   return {test.f, test.freedom, test.pure_freedom};
 }
 
-void check_values(const model::StepModel& of, Eigen::Index count) {
-  if (count != static_cast<Eigen::Index>(of.parameter_count())) {
+void check_values(const model::StepModel& step_model, Eigen::Index count) {
+  if (count != static_cast<Eigen::Index>(step_model.parameter_count())) {
     throw std::invalid_argument("number of values is not the model's number of parameters");
   }
 }
 
-fit::Replicates make_replicates(const model::StepModel& of, Eigen::MatrixXd values,
+fit::Replicates make_replicates(const model::StepModel& step_model, Eigen::MatrixXd values,
                                 std::vector<int> integers) {
   if (values.rows() != static_cast<Eigen::Index>(integers.size())) {
     throw std::invalid_argument("one structural integer a replicate is needed");
   }
   if (values.rows() > 0) {
-    check_values(of, values.cols());
+    check_values(step_model, values.cols());
   }
   return {std::move(values), std::move(integers)};
 }
 
-void require_steps(const model::StepModel& of) {
-  if (!of.terms()) {
+void require_steps(const model::StepModel& step_model) {
+  if (!step_model.terms()) {
     throw std::invalid_argument("a model of transfers alone has no step time");
   }
 }
@@ -463,11 +463,11 @@ void bind_fit(nb::module_& m) {
                                    double>>
                 result;
             const Eigen::VectorXd values = self.values();
-            const auto& found = self.identification;
-            for (std::size_t i = 0; i < found.combinations.size(); ++i) {
-              const auto& c = found.combinations[i];
+            const auto& identified = self.identification;
+            for (std::size_t i = 0; i < identified.combinations.size(); ++i) {
+              const auto& c = identified.combinations[i];
               result.emplace_back(c.expression(list), c.terms, c.value(list, values.data()),
-                                  found.combination_error[i]);
+                                  identified.combination_error[i]);
             }
             return result;
           },
@@ -507,10 +507,10 @@ void bind_fit(nb::module_& m) {
   m.def("default_integers", &fit::default_integers, "model"_a, "largest_k"_a);
   m.def(
       "fit",
-      [](const model::StepModel& of, const fit::Observations& observations,
+      [](const model::StepModel& step_model, const fit::Observations& observations,
          const std::vector<int>& integers) {
         nb::gil_scoped_release release;
-        return fit::fit(of, observations, integers);
+        return fit::fit(step_model, observations, integers);
       },
       "model"_a, "observations"_a, "integers"_a);
   m.def(
@@ -539,18 +539,19 @@ void bind_fit(nb::module_& m) {
 void bind_forecast(nb::module_& m) {
   m.def(
       "forecast",
-      [](const model::StepModel& of, const Eigen::VectorXd& values, Eigen::MatrixXd replicates,
-         std::vector<int> integers, const Doubles& n, const Doubles& gpus, unsigned threads) {
-        require_steps(of);
-        check_values(of, values.size());
-        const auto drawn = make_replicates(of, std::move(replicates), std::move(integers));
+      [](const model::StepModel& step_model, const Eigen::VectorXd& values,
+         Eigen::MatrixXd replicates, std::vector<int> integers, const Doubles& n,
+         const Doubles& gpus, unsigned threads) {
+        require_steps(step_model);
+        check_values(step_model, values.size());
+        const auto drawn = make_replicates(step_model, std::move(replicates), std::move(integers));
         if (n.size() != gpus.size()) {
           throw std::invalid_argument("n and gpus differ in length");
         }
         fit::Forecast result;
         {
           nb::gil_scoped_release release;
-          result = fit::forecast(of, values, drawn, span(n), span(gpus), threads);
+          result = fit::forecast(step_model, values, drawn, span(n), span(gpus), threads);
         }
         return std::tuple(array(std::move(result.gpu)), array(std::move(result.cpu)),
                           array(std::move(result.com)), array(std::move(result.spread)));
@@ -559,15 +560,15 @@ void bind_forecast(nb::module_& m) {
       "(T_gpu, T_cpu, T_com, spread of log T) for pairs of n and gpus.");
   m.def(
       "best_probability",
-      [](const model::StepModel& of, Eigen::MatrixXd replicates, std::vector<int> integers,
+      [](const model::StepModel& step_model, Eigen::MatrixXd replicates, std::vector<int> integers,
          const Doubles& n, const Doubles& gpus, unsigned threads) {
-        require_steps(of);
+        require_steps(step_model);
         if (gpus.size() == 0 || integers.empty()) {
           throw std::invalid_argument("needs a GPU count and a replicate to choose from");
         }
-        const auto drawn = make_replicates(of, std::move(replicates), std::move(integers));
+        const auto drawn = make_replicates(step_model, std::move(replicates), std::move(integers));
         nb::gil_scoped_release release;
-        return fit::best_probability(of, drawn, span(n), span(gpus), threads);
+        return fit::best_probability(step_model, drawn, span(n), span(gpus), threads);
       },
       "model"_a, "replicates"_a, "integers"_a, "n"_a, "gpus"_a, "threads"_a = 0U,
       "Share of replicates in which each GPU count is the fastest, one row an n.");

@@ -155,8 +155,8 @@ void bind_scaling(nb::module_& m) {
             if (!(slope_error >= 0)) throw std::invalid_argument("a slope's error is 0 or more");
             std::vector<Component> list;
             list.reserve(components.size());
-            for (const ComponentValues& each : components)
-              list.push_back(component(each));
+            for (const ComponentValues& values : components)
+              list.push_back(component(values));
             Cells measured = cells(n, gpus, nodes, seconds, variance);
             if (local.size() != n.size() || !(local.array() >= 0).all()) {
               throw std::invalid_argument("variances are 0 or more, one a cell");
@@ -170,8 +170,8 @@ void bind_scaling(nb::module_& m) {
           "components",
           [](const Mixture& self) {
             std::vector<ComponentValues> list;
-            for (const Component& each : self.components())
-              list.push_back(values_of(each));
+            for (const Component& component : self.components())
+              list.push_back(values_of(component));
             return list;
           },
           "(terms, growth of work, overlap, deviates of noise and processes, coefficients, weight) "
@@ -180,8 +180,8 @@ void bind_scaling(nb::module_& m) {
           "forms",
           [](const Mixture& self) {
             std::vector<std::string> list;
-            for (const Component& each : self.components())
-              list.push_back(each.form.name());
+            for (const Component& component : self.components())
+              list.push_back(component.form.name());
             return list;
           },
           "The name of each component's form.")
@@ -245,9 +245,9 @@ void bind_scaling(nb::module_& m) {
   m.def(
       "scaling_shape",
       [](const std::string& term, double n, double gpus, double nodes) {
-        const auto found = scaling::term_named(term);
-        if (!found) throw std::invalid_argument("unknown term '" + term + "'");
-        return scaling::terms[*found].shape({n, gpus, nodes});
+        const auto place = scaling::term_named(term);
+        if (!place) throw std::invalid_argument("unknown term '" + term + "'");
+        return scaling::terms[*place].shape({n, gpus, nodes});
       },
       "term"_a, "n"_a, "gpus"_a, "nodes"_a = 0.0,
       "What a scaling term's coefficient is multiplied by, work being in proportion to n.");

@@ -22,8 +22,8 @@ bool within(const VectorXd& values, double least, double most) {
 VectorXd slowdowns(const VectorXd& instances, const VectorXd& busy, const VectorXd& switching,
                    const VectorXd& waiting, const VectorXd& turning, const VectorXd& crowding) {
   const auto count = instances.size();
-  for (const VectorXd* each : {&busy, &switching, &waiting, &turning, &crowding}) {
-    if (each->size() != count) throw std::invalid_argument("the arrays differ in length");
+  for (const VectorXd* column : {&busy, &switching, &waiting, &turning, &crowding}) {
+    if (column->size() != count) throw std::invalid_argument("the arrays differ in length");
   }
   constexpr double many = 1e6;
   if (!within(instances, 1, many) || !within(busy, 0, 1) || !within(switching, 0, many) ||

@@ -164,8 +164,8 @@ Ends ends(const StudentMixture& without, const std::vector<Beyond::Outcome>& out
   const auto quantile = [&](double probability) {
     const auto above = [&](double x) {
       double sum = -probability;
-      for (const auto& each : outcomes)
-        sum += each.weight * known(x - each.added);
+      for (const auto& outcome : outcomes)
+        sum += outcome.weight * known(x - outcome.added);
       return sum;
     };
     return zero_of(above, known.low() + least.added, known.high() + most.added);
@@ -175,8 +175,8 @@ Ends ends(const StudentMixture& without, const std::vector<Beyond::Outcome>& out
 
 double mean_square(const std::vector<Beyond::Outcome>& outcomes) {
   double sum = 0;
-  for (const auto& each : outcomes)
-    sum += each.weight * each.added * each.added;
+  for (const auto& outcome : outcomes)
+    sum += outcome.weight * outcome.added * outcome.added;
   return sum;
 }
 

@@ -95,8 +95,8 @@ std::vector<double> replicate_times(const Observations& observations, const Esti
 Eigen::VectorXd replicate_centres(const model::StepModel& model, const Estimate& estimate,
                                   Random& random) {
   Eigen::VectorXd centres = estimate.z;
-  for (const NumberPrior& each : number_priors(model))
-    centres[each.at] += each.sd * random.normal();
+  for (const NumberPrior& prior : number_priors(model))
+    centres[prior.at] += prior.sd * random.normal();
   return centres;
 }
 

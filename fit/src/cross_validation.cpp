@@ -57,9 +57,9 @@ std::vector<std::vector<double>> cross_validate(const std::vector<Candidate>& ca
     if (!std::any_of(training.cells().begin(), training.cells().end(), is_step)) {
       return;
     }
-    const Profile found =
+    const Profile integers_tried =
         profile(candidate.model, training, candidate.integers, good_enough, Times::matrix);
-    const IntegerClass& best = found.classes[found.best];
+    const IntegerClass& best = integers_tried.classes[integers_tried.best];
     const model::StepModel fitted = candidate.model.with_integer(best.representative());
     const Eigen::VectorXd values = values_from_log(fitted, best.estimate.z);
     for (std::size_t s = fold; s < order.size(); s += folds) {

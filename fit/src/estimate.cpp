@@ -293,8 +293,8 @@ std::vector<NumberPrior> number_priors(const model::StepModel& model,
 
 double cost(const std::vector<NumberPrior>& priors, const Eigen::VectorXd& z) {
   double sum = 0;
-  for (const NumberPrior& each : priors)
-    sum += .5 * each.off(z.data()) * each.off(z.data());
+  for (const NumberPrior& prior : priors)
+    sum += .5 * prior.off(z.data()) * prior.off(z.data());
   return sum;
 }
 
@@ -370,8 +370,8 @@ Estimate estimate(const model::StepModel& model, const Observations& observation
   for (int round = 0; round < tukey_rounds && !state.converged; ++round) {
     state.converged = refiner.refine<tukey_weight>(state) < tolerance;
   }
-  const Scales found = state.sigma;
-  state = with_scales(std::move(state), observations, found);
+  const Scales new_scales = state.sigma;
+  state = with_scales(std::move(state), observations, new_scales);
   state.cost += cost(priors, state.z);
   return state;
 }

@@ -26,8 +26,8 @@ Fit fit(const model::StepModel& model, Observations observations,
       throw std::invalid_argument("the model has no term for one of the observations");
     }
   }
-  Profile found = profile(model, observations, integers);
-  IntegerClass& best = found.classes[found.best];
+  Profile integers_tried = profile(model, observations, integers);
+  IntegerClass& best = integers_tried.classes[integers_tried.best];
   const model::StepModel chosen = model.with_integer(best.representative());
   if (const NullSpace null_space(chosen, observations, best.estimate); null_space.dimension() > 0) {
     best.estimate.z = null_space.centre(best.estimate.z);
@@ -42,7 +42,7 @@ Fit fit(const model::StepModel& model, Observations observations,
   std::vector<Misfit> along = misfits(chosen, observations, best.estimate);
   return {chosen,
           std::move(observations),
-          std::move(found),
+          std::move(integers_tried),
           std::move(identification),
           std::move(noises),
           std::move(along)};

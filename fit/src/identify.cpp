@@ -100,8 +100,9 @@ Identification identify(const model::StepModel& model, const Observations& obser
   const double variance = robust_variance(observations, estimate);
   // The information of data and priors in the row space, relative to the variance.
   Eigen::MatrixXd information = singular.cwiseAbs2().asDiagonal();
-  for (const NumberPrior& each : number_priors(model)) {
-    const Eigen::VectorXd along = row_space.row(each.at) / (each.sd * u[each.at] * scale[each.at]);
+  for (const NumberPrior& prior : number_priors(model)) {
+    const Eigen::VectorXd along =
+        row_space.row(prior.at) / (prior.sd * u[prior.at] * scale[prior.at]);
     information += variance * along * along.transpose();
   }
   const Eigen::LLT<Eigen::MatrixXd> factor(information);

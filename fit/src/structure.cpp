@@ -92,25 +92,25 @@ Estimate rough_estimate(const model::StepModel& model, const Observations& obser
       for (const double deviate : {-1.8, -0.9, 0.0, 1.0}) {
         Eigen::VectorXd z = from;
         z[static_cast<Eigen::Index>(number)] = std::log(prior.median) + deviate * prior.log_sd;
-        Estimate found = estimate(model, observations, z, {}, rough_tolerance, Loss::tukey, times,
-                                  Numbers::held);
-        if (noise_needed(observations, found) < noise_needed(observations, held)) {
-          held = std::move(found);
+        Estimate fitted = estimate(model, observations, z, {}, rough_tolerance, Loss::tukey, times,
+                                   Numbers::held);
+        if (noise_needed(observations, fitted) < noise_needed(observations, held)) {
+          held = std::move(fitted);
         }
       }
       from = held.z;
     }
-    Estimate found = rough(held.z);
-    if (noise_needed(observations, found) < noise_needed(observations, best)) {
-      best = std::move(found);
+    Estimate fitted = rough(held.z);
+    if (noise_needed(observations, fitted) < noise_needed(observations, best)) {
+      best = std::move(fitted);
     }
   }
   for (const double shift : shifts(model, observations)) {
     Eigen::VectorXd z = start;
     z[0] = std::log(std::max(share_left * std::exp(z[0]), std::exp(z[0]) + shift));
-    Estimate found = rough(z);
-    if (noise_needed(observations, found) < noise_needed(observations, best)) {
-      best = std::move(found);
+    Estimate fitted = rough(z);
+    if (noise_needed(observations, fitted) < noise_needed(observations, best)) {
+      best = std::move(fitted);
     }
   }
   return best;

@@ -19,13 +19,13 @@ constexpr double no_effect = 1e-6;
 std::vector<bool> without_effect(const model::StepModel& model, const Eigen::MatrixXd& slopes,
                                  const Estimate& estimate) {
   std::vector<bool> result;
-  for (const model::Parameter& each : model.parameter_list()) {
+  for (const model::Parameter& parameter : model.parameter_list()) {
     const auto at = static_cast<Eigen::Index>(result.size());
     Eigen::ArrayXd effect = slopes.col(at).array().abs();
-    if (each.is_ratio()) {
+    if (parameter.is_ratio()) {
       effect *= (estimate.z[at] - estimate.log_fit.array()).exp();
     }
-    result.push_back(!each.reciprocal && effect.maxCoeff() < no_effect);
+    result.push_back(!parameter.reciprocal && effect.maxCoeff() < no_effect);
   }
   return result;
 }

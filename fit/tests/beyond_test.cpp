@@ -33,9 +33,9 @@ void expect_ends_where_probabilities_are(const std::vector<Member>& members) {
   for (const double slope : {-1.0, 0.0, 1.0}) {
     for (const double distance : {.1, .7, 2.0, 6.0}) {
       const auto outcomes = Beyond(1, 8).outcomes(distance, slope);
-      const Ends found = ends(mixture, outcomes);
-      EXPECT_NEAR(probability_below(found.low, members, outcomes), .05, 2e-4);
-      EXPECT_NEAR(probability_below(found.high, members, outcomes), .95, 2e-4);
+      const Ends interval = ends(mixture, outcomes);
+      EXPECT_NEAR(probability_below(interval.low, members, outcomes), .05, 2e-4);
+      EXPECT_NEAR(probability_below(interval.high, members, outcomes), .95, 2e-4);
     }
   }
 }
@@ -58,9 +58,9 @@ TEST(Ends, HoldNinetyPercentOfMembersFarApart) {
 TEST(Ends, AreQuantilesWhereNothingBreaks) {
   StudentMixture mixture;
   mixture.add(1, 2, .1);
-  const Ends found = ends(mixture, Beyond(1, 8).outcomes(0, -1));
-  EXPECT_EQ(found.low, mixture.quantile(.05));
-  EXPECT_EQ(found.high, mixture.quantile(.95));
+  const Ends interval = ends(mixture, Beyond(1, 8).outcomes(0, -1));
+  EXPECT_EQ(interval.low, mixture.quantile(.05));
+  EXPECT_EQ(interval.high, mixture.quantile(.95));
 }
 
 }  // namespace

@@ -73,10 +73,10 @@ TEST(Breakpoints, AreNotSeenInAnExactStraightLine) {
 
 TEST(Breakpoints, OneIsFoundWhereItIs) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-    const auto found = find_breakpoints(timed(bent(), seed, 0.03), 3);
-    ASSERT_FALSE(found.empty()) << "seed " << seed;
+    const auto breakpoints = find_breakpoints(timed(bent(), seed, 0.03), 3);
+    ASSERT_FALSE(breakpoints.empty()) << "seed " << seed;
     bool near = false;
-    for (const double at : found) {
+    for (const double at : breakpoints) {
       near = near || within_factor(at, 65536, 2);
     }
     EXPECT_TRUE(near) << "seed " << seed;
@@ -85,15 +85,15 @@ TEST(Breakpoints, OneIsFoundWhereItIs) {
 
 TEST(Breakpoints, TwoAreFoundWhereTheyAre) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-    const auto found = find_breakpoints(timed(twice_bent(), seed, 0.02), 4);
+    const auto breakpoints = find_breakpoints(timed(twice_bent(), seed, 0.02), 4);
     for (const double truth : {8192.0, 524288.0}) {
       bool near = false;
-      for (const double at : found) {
+      for (const double at : breakpoints) {
         near = near || within_factor(at, truth, 2);
       }
       EXPECT_TRUE(near) << "seed " << seed << ", " << truth;
     }
-    EXPECT_LE(found.size(), 3U) << "seed " << seed;
+    EXPECT_LE(breakpoints.size(), 3U) << "seed " << seed;
   }
 }
 
@@ -124,12 +124,12 @@ TEST(Breakpoints, KeepToTheirNumberAndApart) {
     const Observations observations = timed(twice_bent(), seed, 0.005);
     EXPECT_TRUE(find_breakpoints(observations, 0).empty());
     EXPECT_LE(find_breakpoints(observations, 1).size(), 1U);
-    const auto found = find_breakpoints(observations, 4);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      EXPECT_GT(found[i], 64);  // a piece holds at least two sizes
-      EXPECT_LT(found[i], 0x1p25);
+    const auto breakpoints = find_breakpoints(observations, 4);
+    for (std::size_t i = 0; i < breakpoints.size(); ++i) {
+      EXPECT_GT(breakpoints[i], 64);  // a piece holds at least two sizes
+      EXPECT_LT(breakpoints[i], 0x1p25);
       if (i > 0) {
-        EXPECT_GE(found[i], 4 * found[i - 1]);
+        EXPECT_GE(breakpoints[i], 4 * breakpoints[i - 1]);
       }
     }
   }
@@ -151,11 +151,11 @@ TEST(Breakpoints, AJumpIsFoundWhereTheTimeFalls) {
       }
     }
     const Observations observations = samples.observations();
-    const auto found = find_breakpoints(observations, 4);
-    ASSERT_GE(found.size(), 2U) << "seed " << seed;
-    EXPECT_EQ(std::ranges::count(found, 16384), 2) << "seed " << seed;
+    const auto breakpoints = find_breakpoints(observations, 4);
+    ASSERT_GE(breakpoints.size(), 2U) << "seed " << seed;
+    EXPECT_EQ(std::ranges::count(breakpoints, 16384), 2) << "seed " << seed;
     model::TransferCurves curves;
-    curves[static_cast<std::size_t>(h2d)] = model::TransferCurve{found};
+    curves[static_cast<std::size_t>(h2d)] = model::TransferCurve{breakpoints};
     const model::StepModel model(std::nullopt, {}, 1, curves);
     const Estimate fit = estimate(model, observations, start_values(model, observations));
     const Eigen::VectorXd values = values_from_log(model, fit.z);
@@ -172,8 +172,8 @@ TEST(Breakpoints, AJumpIsFoundWhereTheTimeFalls) {
 
 TEST(Breakpoints, AKinkIsNoJump) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const auto found = find_breakpoints(timed(bent(), seed, 0.02), 3);
-    EXPECT_EQ(std::ranges::adjacent_find(found), found.end()) << "seed " << seed;
+    const auto breakpoints = find_breakpoints(timed(bent(), seed, 0.02), 3);
+    EXPECT_EQ(std::ranges::adjacent_find(breakpoints), breakpoints.end()) << "seed " << seed;
   }
 }
 

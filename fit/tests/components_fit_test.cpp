@@ -29,9 +29,9 @@ std::vector<Cell> steps_at(const std::vector<double>& n, const std::vector<doubl
   return cells;
 }
 
-VectorXd step_medians(const Measured& of) {
-  VectorXd result = VectorXd::Constant(of.size(), std::numeric_limits<double>::infinity());
-  for (const Visit& visit : of.visits)
+VectorXd step_medians(const Measured& measured) {
+  VectorXd result = VectorXd::Constant(measured.size(), std::numeric_limits<double>::infinity());
+  for (const Visit& visit : measured.visits)
     result[visit.cell] = std::min(result[visit.cell], visit.step);
   return result;
 }
@@ -46,7 +46,7 @@ Form form_for(const model::StepModel& model, const Measured& measured) {
 // Covariances of the deviations from the form, entry by entry, as covariance.h has them.
 MatrixXd deviations(const Sites& a, const MatrixXd& weights_a, const Sites& b,
                     const MatrixXd& weights_b, const LogAmplitudes& log_amplitudes) {
-  const auto square = [&](Index of) { return std::exp(2 * log_amplitudes[of]); };
+  const auto square = [&](Index amplitude) { return std::exp(2 * log_amplitudes[amplitude]); };
   MatrixXd result(a.size(), b.size());
   for (Index i = 0; i < a.size(); ++i) {
     for (Index j = 0; j < b.size(); ++j) {
@@ -100,8 +100,8 @@ TEST(Priors, TakeTheirScaleFromTheTimesOfTheirPart) {
       with_priors(model, steps_at({8e3, 64e3}, {1, 8}), VectorXd::Constant(2, std::log(1e-3)), {});
   const auto median = [&](std::string_view name) {
     const auto& list = model.parameter_list();
-    const auto found = std::ranges::find(list, name, &model::Parameter::name);
-    return std::exp(form.median[found - list.begin()]);
+    const auto parameter = std::ranges::find(list, name, &model::Parameter::name);
+    return std::exp(form.median[parameter - list.begin()]);
   };
   EXPECT_NEAR(median("t_pair"), .5e-3 / (8e3 * 64e3), 1e-18);
   EXPECT_NEAR(median("t_edge"), .5e-3, 1e-12);
@@ -139,10 +139,10 @@ TEST_P(Fitted, PredictsAsTheDenseDistributionDoes) {
   const MatrixXd covariance = times.slopes * prior * times.slopes.transpose() +
                               deviations(at, times.weights, at, times.weights, point_.amplitudes) -
                               cross * inverse * cross.transpose();
-  const auto found = fit_.predict(at, true);
-  EXPECT_LT((found.mean - mean).cwiseAbs().maxCoeff(), 1e-6);
-  EXPECT_LT((found.covariance - covariance).cwiseAbs().maxCoeff(), 1e-6);
-  EXPECT_LT((found.variance - covariance.diagonal()).cwiseAbs().maxCoeff(), 1e-6);
+  const auto predicted = fit_.predict(at, true);
+  EXPECT_LT((predicted.mean - mean).cwiseAbs().maxCoeff(), 1e-6);
+  EXPECT_LT((predicted.covariance - covariance).cwiseAbs().maxCoeff(), 1e-6);
+  EXPECT_LT((predicted.variance - covariance.diagonal()).cwiseAbs().maxCoeff(), 1e-6);
 }
 
 TEST_P(Fitted, EvidenceIsTheDenseLogDensityWithTheAmplitudesPrior) {
@@ -214,16 +214,16 @@ TEST_P(Fitted, LeavesCellsOutAsARefitWithoutThemWould) {
 TEST_P(Fitted, CovarianceOfManyCellsHasNoNegativeDirection) {
   std::vector<double> n;
   std::vector<double> gpus;
-  for (const double each : {1e3, 4e3, 5e3, 16e3, 64e3, 1e6, 1e18}) {
+  for (const double size : {1e3, 4e3, 5e3, 16e3, 64e3, 1e6, 1e18}) {
     for (const double count : {1.0, 2.0, 3.0, 1e6}) {
-      n.push_back(each);
+      n.push_back(size);
       gpus.push_back(count);
     }
   }
-  const auto found = fit_.predict(sites(form_.model, steps_at(n, gpus)), true);
-  ASSERT_TRUE(found.mean.allFinite());
-  ASSERT_TRUE(found.covariance.allFinite());
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(found.covariance);
+  const auto predicted = fit_.predict(sites(form_.model, steps_at(n, gpus)), true);
+  ASSERT_TRUE(predicted.mean.allFinite());
+  ASSERT_TRUE(predicted.covariance.allFinite());
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(predicted.covariance);
   EXPECT_GT(solver.eigenvalues().minCoeff(), -1e-9 * solver.eigenvalues().maxCoeff());
 }
 
@@ -252,9 +252,9 @@ TEST_P(Fitted, FollowsTheDataWhereNothingScatters) {
   const FormFit fit(form_, exact, quiet);
   for (const Visit& visit : exact.visits) {
     const Sites at = sites(form_.model, steps_at({exact.n[visit.cell]}, {exact.gpus[visit.cell]}));
-    const auto found = fit.predict(at, false);
-    EXPECT_NEAR(found.mean[0], visit.step, 1e-4);
-    EXPECT_LT(found.variance[0], 1e-9);
+    const auto predicted = fit.predict(at, false);
+    EXPECT_NEAR(predicted.mean[0], visit.step, 1e-4);
+    EXPECT_LT(predicted.variance[0], 1e-9);
   }
 }
 
@@ -302,11 +302,12 @@ TEST_P(Fitted, DrawsHaveTheForecastsMeanAndCovariance) {
   const VectorXd gpus{{1, 2, 4}};
   const Index count = 20000;
   const MatrixXd draws = mixture.draws(n, gpus, count, 11);
-  const auto found = fit_.predict(sites(form_.model, steps_at({4e3, 30e3, 3e5}, {1, 2, 4})), true);
-  const MatrixXd off = draws.rowwise() - found.mean.transpose();
+  const auto predicted =
+      fit_.predict(sites(form_.model, steps_at({4e3, 30e3, 3e5}, {1, 2, 4})), true);
+  const MatrixXd off = draws.rowwise() - predicted.mean.transpose();
   const MatrixXd seen = off.transpose() * off / static_cast<double>(count);
   // The covariance of t with 8 degrees, whose scale is .95 of an sd (component_mixture.cpp).
-  const MatrixXd expected = .95 * .95 * 8.0 / 6 * found.covariance;
+  const MatrixXd expected = .95 * .95 * 8.0 / 6 * predicted.covariance;
   for (Index i = 0; i < 3; ++i) {
     EXPECT_NEAR(off.col(i).mean(), 0, 5 * std::sqrt(expected(i, i) / count));
     for (Index j = 0; j < 3; ++j) {

@@ -40,12 +40,12 @@ class ManyVisits : public ::testing::Test {
     weights_ = MatrixXd::Zero(rows_.size(), 3);
     const Index count = rows_.size();
     MatrixXd root(count, count);
-    for (double& each : root.reshaped())
-      each = .1 * noisy.normal();
+    for (double& entry : root.reshaped())
+      entry = .1 * noisy.normal();
     of_rows_ = root * root.transpose();
     expected_ = VectorXd(count);
-    for (double& each : expected_)
-      each = -7 + .3 * noisy.normal();
+    for (double& seconds : expected_)
+      seconds = -7 + .3 * noisy.normal();
     for (const auto& at : rows_.of_cell) {
       const double gpu = .3 + .3 * noisy.uniform();
       const double cpu = .1 + .2 * noisy.uniform();
@@ -103,8 +103,8 @@ class ManyVisits : public ::testing::Test {
     const auto count = static_cast<Index>(all.size());
     Dense result{
         VectorXd(count), MatrixXd::Zero(count, rows_.size()), MatrixXd::Zero(count, count), {}};
-    for (auto& each : result.slopes)
-      each = result.noise;
+    for (auto& slope : result.slopes)
+      slope = result.noise;
     for (Index i = 0; i < count; ++i) {
       const One& a = all[static_cast<std::size_t>(i)];
       result.seen[i] = a.seen;
@@ -142,11 +142,11 @@ class ManyVisits : public ::testing::Test {
   }
 
   // Inverse of the covariance of the cells' means, and its product with their residuals.
-  std::pair<MatrixXd, VectorXd> inverse_and_alpha(const VisitNoise& of) const {
+  std::pair<MatrixXd, VectorXd> inverse_and_alpha(const VisitNoise& visits) const {
     MatrixXd covariance = of_rows_;
-    of.add_to(covariance);
+    visits.add_to(covariance);
     const MatrixXd inverse = covariance.inverse();
-    return {inverse, inverse * (of.mean() - expected_)};
+    return {inverse, inverse * (visits.mean() - expected_)};
   }
 
   Measured measured_;
@@ -158,17 +158,17 @@ class ManyVisits : public ::testing::Test {
 };
 
 TEST_F(ManyVisits, MeansAndScatterSayAllThatTheVisitsSay) {
-  const VisitNoise of = noise(amplitudes_);
+  const VisitNoise visits = noise(amplitudes_);
   MatrixXd covariance = of_rows_;
-  of.add_to(covariance);
-  EXPECT_NEAR(of.log_density() + log_normal_density(of.mean() - expected_, covariance),
+  visits.add_to(covariance);
+  EXPECT_NEAR(visits.log_density() + log_normal_density(visits.mean() - expected_, covariance),
               dense_log_density(amplitudes_), 1e-8);
 }
 
 TEST_F(ManyVisits, GradientIsTheSlopeOfTheNegativeLogDensity) {
-  const VisitNoise of = noise(amplitudes_);
-  const auto [inverse, alpha] = inverse_and_alpha(of);
-  const auto slopes = of.slopes(inverse, alpha);
+  const VisitNoise visits = noise(amplitudes_);
+  const auto [inverse, alpha] = inverse_and_alpha(visits);
+  const auto slopes = visits.slopes(inverse, alpha);
   for (std::size_t k = 0; k < 4; ++k) {
     LogAmplitudes up = amplitudes_;
     LogAmplitudes down = amplitudes_;
@@ -181,9 +181,9 @@ TEST_F(ManyVisits, GradientIsTheSlopeOfTheNegativeLogDensity) {
 
 // 1/2 alpha' dV_k P dV_j alpha of all visits, with their residuals' alpha = P r.
 TEST_F(ManyVisits, InformationIsThatOfAllVisits) {
-  const VisitNoise of = noise(amplitudes_);
-  const auto [inverse, alpha] = inverse_and_alpha(of);
-  const auto slopes = of.slopes(inverse, alpha);
+  const VisitNoise visits = noise(amplitudes_);
+  const auto [inverse, alpha] = inverse_and_alpha(visits);
+  const auto slopes = visits.slopes(inverse, alpha);
   const Dense all = dense(amplitudes_);
   const MatrixXd precision = (all.of_row * of_rows_ * all.of_row.transpose() + all.noise).inverse();
   const VectorXd weighted = precision * (all.seen - all.of_row * expected_);
@@ -203,10 +203,10 @@ TEST_F(ManyVisits, InformationIsThatOfAllVisits) {
 TEST_F(ManyVisits, VisitsThatRepeatExactlyAreNoMoreThanVisits) {
   for (Visit& visit : measured_.visits)
     visit = {visit.cell, -7, 0, visit.has_cpu, -8, 0};
-  const VisitNoise of = noise(amplitudes_);
-  EXPECT_TRUE(std::isfinite(of.log_density()));
-  EXPECT_NEAR(of.mean()[rows_.of_cell[0][0]], -7, 1e-12);
-  EXPECT_NEAR(of.mean()[rows_.of_cell[0][1]], -8, 1e-12);
+  const VisitNoise visits = noise(amplitudes_);
+  EXPECT_TRUE(std::isfinite(visits.log_density()));
+  EXPECT_NEAR(visits.mean()[rows_.of_cell[0][0]], -7, 1e-12);
+  EXPECT_NEAR(visits.mean()[rows_.of_cell[0][1]], -8, 1e-12);
 }
 
 // With one more visit of the same kind, the mean's covariance is that of one visit divided by their

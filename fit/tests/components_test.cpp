@@ -30,7 +30,7 @@ AveragedForecast forecast_of(const Mixture& mixture, const VectorXd& n, const Ve
   return mixture.forecast({n, gpus, VectorXd::Ones(n.size()), none, none}, threads);
 }
 
-double ratio_off(double found, double expected) { return std::abs(found / expected - 1); }
+double ratio_off(double actual, double expected) { return std::abs(actual / expected - 1); }
 
 // The error of the largest component's parameters, in standard errors.
 double worst_parameter(const Mixture& mixture, const True& truth) {
@@ -68,13 +68,13 @@ TEST(Components, ForecastsWhatItWasMadeWith) {
   const Mixture mixture = fit_components(measured, {{truth.model, 0, {}}}, 1);
   const VectorXd n{{3e3, 20e3, 100e3, 128e3, 256e3}};
   const VectorXd gpus{{2, 3, 1, 4, 4}};
-  const AveragedForecast found = forecast_of(mixture, n, gpus);
+  const AveragedForecast forecast = forecast_of(mixture, n, gpus);
   for (Index i = 0; i < n.size(); ++i) {
     const auto time = truth.model.step_seconds(truth.values.data(), n[i], gpus[i]);
-    EXPECT_LT(ratio_off(found.seconds[i], time.total()), .08);
-    EXPECT_LT(found.mean_low[i], time.total() * 1.02);
-    EXPECT_GT(found.mean_high[i], time.total() * .98);
-    EXPECT_NEAR(found.parts.row(i).sum(), found.seconds[i], 1e-12);
+    EXPECT_LT(ratio_off(forecast.seconds[i], time.total()), .08);
+    EXPECT_LT(forecast.mean_low[i], time.total() * 1.02);
+    EXPECT_GT(forecast.mean_high[i], time.total() * .98);
+    EXPECT_NEAR(forecast.parts.row(i).sum(), forecast.seconds[i], 1e-12);
   }
 }
 
@@ -129,9 +129,9 @@ TEST(Components, WeightsSumToOneAndFall) {
   const Mixture mixture = fit_components(measured, several_forms(), 2);
   double sum = 0;
   double last = 1;
-  for (const Component& each : mixture.components()) {
-    EXPECT_LE(each.weight, last);
-    sum += last = each.weight;
+  for (const Component& component : mixture.components()) {
+    EXPECT_LE(component.weight, last);
+    sum += last = component.weight;
   }
   EXPECT_NEAR(sum, 1, 1e-12);
 }
@@ -157,10 +157,10 @@ TEST(Components, OneVisitOfOneCellForecastsWidely) {
   for (const bool phases : {false, true}) {
     const Measured one = measure(truth, {{32e3}, {1}, 1, phases, phases}, 1);
     const Mixture mixture = fit_components(one, several_forms(), 1);
-    const AveragedForecast found = forecast_of(mixture, VectorXd{{32e3, 1e6}}, VectorXd{{1, 8}});
-    EXPECT_TRUE(found.seconds.allFinite());
-    EXPECT_LT(ratio_off(found.seconds[0], std::exp(one.visits[0].step)), .1);
-    EXPECT_GT(found.high[1] / found.low[1], 2);
+    const AveragedForecast forecast = forecast_of(mixture, VectorXd{{32e3, 1e6}}, VectorXd{{1, 8}});
+    EXPECT_TRUE(forecast.seconds.allFinite());
+    EXPECT_LT(ratio_off(forecast.seconds[0], std::exp(one.visits[0].step)), .1);
+    EXPECT_GT(forecast.high[1] / forecast.low[1], 2);
   }
 }
 
@@ -169,11 +169,11 @@ TEST(Components, CellsWithoutPhasesAndTwoCellsAreEnough) {
   for (const auto& gpus : {std::vector<double>{1}, std::vector<double>{1, 2}}) {
     const Measured few = measure(truth, {{8e3, 64e3}, gpus, 2, false, false}, 1);
     const Mixture mixture = fit_components(few, {{truth.model, 0, {}}}, 1);
-    const AveragedForecast found =
+    const AveragedForecast forecast =
         forecast_of(mixture, VectorXd{{8e3, 64e3, 1e6}}, VectorXd{{1, 1, 4}});
-    EXPECT_TRUE(found.high.allFinite());
-    EXPECT_TRUE((found.low.array() < found.seconds.array()).all());
-    EXPECT_TRUE((found.seconds.array() < found.high.array()).all());
+    EXPECT_TRUE(forecast.high.allFinite());
+    EXPECT_TRUE((forecast.low.array() < forecast.seconds.array()).all());
+    EXPECT_TRUE((forecast.seconds.array() < forecast.high.array()).all());
     EXPECT_TRUE(mixture.fit_of(0).left_out().allFinite());
   }
 }
@@ -183,9 +183,10 @@ TEST(Components, TimesAThousandTimesAsLongAreForecastSo) {
   const True truth = by_work();
   Measured measured = measure(truth, {{4e3, 16e3, 64e3}, {1, 2, 3}, 2, true, false}, 3);
   Candidate candidate{truth.model, 0, {}};
-  for (const auto& each : truth.model.parameter_list()) {
-    if (each.prior.median > 0) {
-      candidate.known.push_back({each.name, {std::log(each.prior.median), each.prior.log_sd}});
+  for (const auto& parameter : truth.model.parameter_list()) {
+    if (parameter.prior.median > 0) {
+      candidate.known.push_back(
+          {parameter.name, {std::log(parameter.prior.median), parameter.prior.log_sd}});
     }
   }
   const VectorXd n{{16e3, 256e3}};
@@ -210,20 +211,20 @@ TEST(Components, VisitsThatRepeatExactlyAreFitted) {
   for (Visit& visit : measured.visits)
     visit.step_variance = 0;
   const Mixture mixture = fit_components(measured, {{truth.model, 0, {}}}, 1);
-  const AveragedForecast found = forecast_of(mixture, VectorXd{{16e3}}, VectorXd{{2}});
+  const AveragedForecast forecast = forecast_of(mixture, VectorXd{{16e3}}, VectorXd{{2}});
   const auto time = truth.model.step_seconds(truth.values.data(), 16e3, 2);
-  EXPECT_LT(ratio_off(found.seconds[0], time.total()), .005);
+  EXPECT_LT(ratio_off(forecast.seconds[0], time.total()), .005);
 }
 
 TEST(Components, HugeSizesAndCountsAreForecast) {
   const True truth = by_blocks();
   const Measured measured = measure(truth, {{8e3, 64e3}, {1, 2}, 2, true, false}, 1);
   const Mixture mixture = fit_components(measured, {{truth.model, 0, {}}}, 1);
-  const AveragedForecast found =
+  const AveragedForecast forecast =
       forecast_of(mixture, VectorXd{{1, 1e18, 1e18, 1}}, VectorXd{{1, 1, 1e6, 1e6}});
-  EXPECT_TRUE(found.seconds.allFinite());
-  EXPECT_TRUE(found.high.allFinite());
-  EXPECT_TRUE((found.low.array() > 0).all());
+  EXPECT_TRUE(forecast.seconds.allFinite());
+  EXPECT_TRUE(forecast.high.allFinite());
+  EXPECT_TRUE((forecast.low.array() > 0).all());
 }
 
 TEST(Components, NothingToFitIsRefused) {
@@ -244,11 +245,11 @@ TEST(Components, TimesOfNothingAreRefused) {
     spoil(bad);
     EXPECT_THROW(fit_components(bad, {{truth.model, 0, {}}}, 1), std::invalid_argument);
   };
-  refused([&](Measured& of) { of.kernel[1] = log_zero; });
-  refused([&](Measured& of) { of.visits[2].cpu = log_zero; });
-  refused([&](Measured& of) { of.visits[0].step = log_zero; });
-  refused([&](Measured& of) { of.visits[0].step_variance = -1e-4; });
-  refused([&](Measured& of) { of.visits[0].cell = 2; });
+  refused([&](Measured& data) { data.kernel[1] = log_zero; });
+  refused([&](Measured& data) { data.visits[2].cpu = log_zero; });
+  refused([&](Measured& data) { data.visits[0].step = log_zero; });
+  refused([&](Measured& data) { data.visits[0].step_variance = -1e-4; });
+  refused([&](Measured& data) { data.visits[0].cell = 2; });
   const auto idle_host = model_of(model::Work{}, model::None{}, model::Allgather{});
   EXPECT_THROW(fit_components(good, {{idle_host, 0, {}}}, 1), std::invalid_argument);
 }

@@ -127,17 +127,17 @@ TEST_P(Ticks, AreFoundWhereOneStartEndsInAWrongValley) {
   const True truth = at_ticks(GetParam().start_up, GetParam().launch);
   const Measured measured = measure(truth, few_small, 7);
   const Form form = form_of(truth, measured);
-  const Point found = fit_form(form, measured, usual_amplitudes());
-  const Density density(form, measured, found);
+  const Point fitted = fit_form(form, measured, usual_amplitudes());
+  const Density density(form, measured, fitted);
   const VectorXd right = on_the_grid(density, form);
   const VectorXd one = density.descended(form.median);
   const auto start_up = [](const VectorXd& z) { return std::exp(z[start_up_at]); };
 
   ASSERT_GT(density.cost(one), density.cost(right) + 10);
   ASSERT_GT(std::abs(start_up(one) - start_up(right)), model::poll_tick / 4);
-  EXPECT_LT(density.cost(found.z), density.cost(right) + .1);
-  EXPECT_NEAR(start_up(found.z), start_up(right), model::poll_tick / 50);
-  EXPECT_NEAR(start_up(found.z), GetParam().start_up, model::poll_tick / 20);
+  EXPECT_LT(density.cost(fitted.z), density.cost(right) + .1);
+  EXPECT_NEAR(start_up(fitted.z), start_up(right), model::poll_tick / 50);
+  EXPECT_NEAR(start_up(fitted.z), GetParam().start_up, model::poll_tick / 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(FarFromMedians, Ticks,

@@ -68,9 +68,9 @@ TEST(CrossValidate, LeavesTheWholeCellOutThatItForecasts) {
   for (std::size_t s = 0; s < steps.size(); ++s) {
     std::vector<bool> keep(observations.cell_count(), true);
     keep[steps[s]] = false;
-    const Profile found = profile(paper_model(native), observations.subset(keep), {4});
+    const Profile integers_tried = profile(paper_model(native), observations.subset(keep), {4});
     const Eigen::VectorXd values =
-        values_from_log(paper_model(native), found.classes[0].estimate.z);
+        values_from_log(paper_model(native), integers_tried.classes[0].estimate.z);
     const Cell& cell = observations.cells()[steps[s]];
     const double seconds =
         paper_model(native).step_seconds(values.data(), cell.n, cell.gpus).total();

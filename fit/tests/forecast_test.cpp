@@ -52,13 +52,13 @@ TEST(Forecast, TermsSumToThePapersStepTime) {
       gpus.push_back(count);
     }
   }
-  const Forecast found = forecast(paper_model(native), values_of(native), none(), n, gpus, 2);
-  ASSERT_EQ(found.gpu.size(), n.size());
+  const Forecast times = forecast(paper_model(native), values_of(native), none(), n, gpus, 2);
+  ASSERT_EQ(times.gpu.size(), n.size());
   for (std::size_t i = 0; i < n.size(); ++i) {
-    EXPECT_NEAR((found.gpu[i] + found.cpu[i] + found.com[i]) / native.seconds(n[i], gpus[i]), 1.0,
+    EXPECT_NEAR((times.gpu[i] + times.cpu[i] + times.com[i]) / native.seconds(n[i], gpus[i]), 1.0,
                 1e-13);
-    EXPECT_DOUBLE_EQ(found.cpu[i], native.t_cpu * n[i]);
-    EXPECT_EQ(found.spread[i], 0.0);
+    EXPECT_DOUBLE_EQ(times.cpu[i], native.t_cpu * n[i]);
+    EXPECT_EQ(times.spread[i], 0.0);
   }
 }
 
@@ -66,7 +66,7 @@ TEST(Forecast, SpreadIsTheRootMeanSquareOfLogRatios) {
   const auto truths = scattered(50);
   const std::vector<double> n{1000, 30000};
   const std::vector<double> gpus{4, 2};
-  const Forecast found =
+  const Forecast times =
       forecast(paper_model(native), values_of(native), replicates_of(truths), n, gpus, 2);
   for (std::size_t i = 0; i < n.size(); ++i) {
     double squares = 0;
@@ -74,16 +74,16 @@ TEST(Forecast, SpreadIsTheRootMeanSquareOfLogRatios) {
       squares +=
           std::pow(std::log(truth.seconds(n[i], gpus[i]) / native.seconds(n[i], gpus[i])), 2);
     }
-    EXPECT_NEAR(found.spread[i], std::sqrt(squares / 50), 1e-12);
+    EXPECT_NEAR(times.spread[i], std::sqrt(squares / 50), 1e-12);
   }
 }
 
 TEST(Forecast, OfReplicatesEqualToTheEstimateHasNoSpread) {
   const std::vector<double> n{1000};
   const std::vector<double> gpus{4};
-  const Forecast found =
+  const Forecast times =
       forecast(paper_model(native), values_of(native), replicates_of({native, native}), n, gpus, 1);
-  EXPECT_EQ(found.spread[0], 0.0);
+  EXPECT_EQ(times.spread[0], 0.0);
 }
 
 TEST(Forecast, IsTheSameForAnyNumberOfThreads) {
@@ -105,7 +105,7 @@ TEST(BestProbability, IsTheShareOfReplicatesInWhichACountIsTheFastest) {
   const auto truths = scattered(200);
   const std::vector<double> n{500, 2000, 10000, 50000, 300000};
   const std::vector<double> gpus{1, 2, 3, 4, 6, 8};
-  const Eigen::MatrixXd found =
+  const Eigen::MatrixXd probability =
       best_probability(paper_model(native), replicates_of(truths), n, gpus, 2);
   for (std::size_t i = 0; i < n.size(); ++i) {
     std::vector<double> wins(gpus.size(), 0.0);
@@ -118,21 +118,21 @@ TEST(BestProbability, IsTheShareOfReplicatesInWhichACountIsTheFastest) {
     }
     const auto row = static_cast<Eigen::Index>(i);
     for (std::size_t g = 0; g < gpus.size(); ++g) {
-      EXPECT_NEAR(found(row, static_cast<Eigen::Index>(g)), wins[g] / 200, 1e-12);
+      EXPECT_NEAR(probability(row, static_cast<Eigen::Index>(g)), wins[g] / 200, 1e-12);
     }
-    EXPECT_NEAR(found.row(row).sum(), 1.0, 1e-12);
+    EXPECT_NEAR(probability.row(row).sum(), 1.0, 1e-12);
   }
-  EXPECT_GT((found.array() > 0.05).count(), 6);  // more than one contender somewhere
+  EXPECT_GT((probability.array() > 0.05).count(), 6);  // more than one contender somewhere
 }
 
 TEST(BestProbability, GivesATieToTheSmallerCount) {
   const std::vector<double> n{1000};
   const std::vector<double> gpus{2, 2, 1, 1};
-  const Eigen::MatrixXd found =
+  const Eigen::MatrixXd probability =
       best_probability(paper_model(native), replicates_of({native}), n, gpus, 1);
-  EXPECT_EQ(found.row(0).maxCoeff(), 1.0);
-  EXPECT_EQ(found(0, 1), 0.0);
-  EXPECT_EQ(found(0, 3), 0.0);
+  EXPECT_EQ(probability.row(0).maxCoeff(), 1.0);
+  EXPECT_EQ(probability(0, 1), 0.0);
+  EXPECT_EQ(probability(0, 3), 0.0);
 }
 
 }  // namespace

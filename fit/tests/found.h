@@ -8,9 +8,9 @@
 
 namespace gpucast::fit::synthetic {
 
-inline double parameter(const Fit& found, const std::string& name) {
-  const auto& list = found.model.parameter_list();
-  return found.values()[std::ranges::find(list, name, &model::Parameter::name) - list.begin()];
+inline double parameter(const Fit& fitted, const std::string& name) {
+  const auto& list = fitted.model.parameter_list();
+  return fitted.values()[std::ranges::find(list, name, &model::Parameter::name) - list.begin()];
 }
 
 }  // namespace gpucast::fit::synthetic

@@ -18,17 +18,17 @@ struct Fitted {
   model::StepModel model;
   Observations observations;
   Estimate estimate;
-  Identification found;
+  Identification identification;
 
-  Fitted(model::StepModel of, Observations from)
-      : model(std::move(of)),
+  Fitted(model::StepModel step_model, Observations from)
+      : model(std::move(step_model)),
         observations(std::move(from)),
         estimate(fit::estimate(model, observations, start_values(model, observations))),
-        found(identify(model, observations, estimate)) {}
+        identification(identify(model, observations, estimate)) {}
 
   std::vector<std::string> expressions() const {
     std::vector<std::string> result;
-    for (const auto& combination : found.combinations) {
+    for (const auto& combination : identification.combinations) {
       result.push_back(combination.expression(model.parameter_list()));
     }
     return result;
@@ -41,11 +41,11 @@ TEST(Identify, StepsAloneTellFourOfSevenApart) {
   for (const auto& truth : synthetic::all_truths) {
     for (const double sigma : {0.0, 0.03}) {
       const Fitted fitted(paper_model(truth), synthetic::steps_alone(truth, 2, sigma));
-      EXPECT_EQ(fitted.found.rank, 4U);
+      EXPECT_EQ(fitted.identification.rank, 4U);
       // t_gpu, t_cpu, t_kernel, L_h2d, B_h2d, L_d2h, B_d2h
-      EXPECT_EQ(fitted.found.identified,
+      EXPECT_EQ(fitted.identification.identified,
                 (std::vector<bool>{true, false, false, false, true, false, false}));
-      EXPECT_EQ(fitted.found.observed, std::vector<bool>(7, true));
+      EXPECT_EQ(fitted.identification.observed, std::vector<bool>(7, true));
       EXPECT_EQ(fitted.expressions(),
                 (Expressions{"t_cpu + 12/B_d2h", "t_kernel + L_h2d + L_d2h"}));
     }
@@ -55,9 +55,11 @@ TEST(Identify, StepsAloneTellFourOfSevenApart) {
 TEST(Identify, RefusesStandardErrorsOfWhatIsNotIdentified) {
   const Fitted fitted(paper_model(native), synthetic::steps_alone(native, 3));
   for (std::size_t i = 0; i < 7; ++i) {
-    EXPECT_EQ(std::isfinite(fitted.found.relative_error[i]), fitted.found.identified[i]) << i;
+    EXPECT_EQ(std::isfinite(fitted.identification.relative_error[i]),
+              fitted.identification.identified[i])
+        << i;
   }
-  for (const double error : fitted.found.combination_error) {
+  for (const double error : fitted.identification.combination_error) {
     EXPECT_GT(error, 0.0);
     EXPECT_TRUE(std::isfinite(error));
   }
@@ -66,10 +68,10 @@ TEST(Identify, RefusesStandardErrorsOfWhatIsNotIdentified) {
 TEST(Identify, MicrobenchmarksTellAllApart) {
   for (const auto& truth : synthetic::all_truths) {
     const Fitted fitted(paper_model(truth), synthetic::joint(truth, 4));
-    EXPECT_EQ(fitted.found.rank, 7U);
-    EXPECT_EQ(fitted.found.identified, std::vector<bool>(7, true));
-    EXPECT_TRUE(fitted.found.combinations.empty());
-    for (const double error : fitted.found.relative_error) {
+    EXPECT_EQ(fitted.identification.rank, 7U);
+    EXPECT_EQ(fitted.identification.identified, std::vector<bool>(7, true));
+    EXPECT_TRUE(fitted.identification.combinations.empty());
+    for (const double error : fitted.identification.relative_error) {
       EXPECT_GT(error, 0.0);
     }
   }
@@ -81,7 +83,7 @@ TEST(Identify, OneGpuCountMixesThroughputsWithTheHost) {
   synthetic::add_steps(samples, synthetic::steps_of(native), noisy, 5, synthetic::n_grid,
                        synthetic::one_gpu);
   const Fitted fitted(paper_model(native), samples.observations());
-  EXPECT_EQ(fitted.found.rank, 3U);
+  EXPECT_EQ(fitted.identification.rank, 3U);
   EXPECT_EQ(fitted.expressions(),
             (Expressions{"t_cpu + 16/B_h2d + 12/B_d2h", "t_kernel + L_h2d + L_d2h"}));
 }
@@ -97,19 +99,20 @@ TEST(Identify, OneGpuNeitherTellsTheRootOfTheWorkFromTheHostNorSeesTheRing) {
   const Fitted fitted(model, samples.observations());
   EXPECT_EQ(fitted.expressions(), (Expressions{"t_0 + t_kernel", "t_root + t_cpu"}));
   // t_0, t_pair, t_root, t_cpu, t_kernel, L_peer, B_peer
-  EXPECT_EQ(fitted.found.observed, (std::vector<bool>{true, true, true, true, true, false, false}));
-  EXPECT_EQ(fitted.found.identified,
+  EXPECT_EQ(fitted.identification.observed,
+            (std::vector<bool>{true, true, true, true, true, false, false}));
+  EXPECT_EQ(fitted.identification.identified,
             (std::vector<bool>{false, true, false, false, false, false, false}));
-  EXPECT_EQ(fitted.found.rank, 3U);
-  EXPECT_EQ(fitted.found.largest_share[5], 0.0);
-  EXPECT_GT(fitted.found.largest_share[1], 0.5);
+  EXPECT_EQ(fitted.identification.rank, 3U);
+  EXPECT_EQ(fitted.identification.largest_share[5], 0.0);
+  EXPECT_GT(fitted.identification.largest_share[1], 0.5);
 }
 
 TEST(Identify, OneSampleLeavesOneCombination) {
   synthetic::Samples samples;
   samples.add(synthetic::transfer(model::Route::h2d, 4096), 2e-5);
   const Fitted fitted(paper_model(native), samples.observations());
-  EXPECT_EQ(fitted.found.rank, 1U);
+  EXPECT_EQ(fitted.identification.rank, 1U);
   EXPECT_EQ(fitted.expressions(), Expressions{"L_h2d + 4096/B_h2d"});
 }
 
@@ -117,9 +120,10 @@ TEST(Combination, HasTheValueOfItsLinearCoordinates) {
   const Fitted fitted(paper_model(native), synthetic::steps_alone(native, 1, 0.0));
   const std::vector<double> truth = native.values();
   const auto& parameters = fitted.model.parameter_list();
-  ASSERT_EQ(fitted.found.combinations.size(), 2U);
-  EXPECT_NEAR(fitted.found.combinations[0].value(parameters, truth.data()), 4e-8 + 12 / 5e9, 1e-14);
-  EXPECT_NEAR(fitted.found.combinations[1].value(parameters, truth.data()), 31e-6, 1e-12);
+  ASSERT_EQ(fitted.identification.combinations.size(), 2U);
+  EXPECT_NEAR(fitted.identification.combinations[0].value(parameters, truth.data()),
+              4e-8 + 12 / 5e9, 1e-14);
+  EXPECT_NEAR(fitted.identification.combinations[1].value(parameters, truth.data()), 31e-6, 1e-12);
 }
 
 TEST(Combination, IsWrittenAsPeopleWriteIt) {
@@ -152,7 +156,7 @@ TEST(Identify, StandardErrorsOfParametersAreTheSpreadOfEstimates) {
     const Fitted fitted(paper_model(native), synthetic::joint(native, seed));
     for (std::size_t i = 0; i < 7; ++i) {
       estimates[i].add(fitted.estimate.z[static_cast<Eigen::Index>(i)]);
-      errors[i].add(fitted.found.relative_error[i]);
+      errors[i].add(fitted.identification.relative_error[i]);
     }
   }
   for (std::size_t i = 0; i < 7; ++i) {
@@ -169,8 +173,8 @@ TEST(Identify, StandardErrorsOfCombinationsAreTheSpreadOfEstimates) {
     const Eigen::VectorXd u = fitted.estimate.z.array().exp();
     estimates[0].add(u[synthetic::t_cpu] + 12 * u[synthetic::B_d2h]);
     estimates[1].add(u[synthetic::t_kernel] + u[synthetic::L_h2d] + u[synthetic::L_d2h]);
-    errors[0].add(fitted.found.combination_error[0]);
-    errors[1].add(fitted.found.combination_error[1]);
+    errors[0].add(fitted.identification.combination_error[0]);
+    errors[1].add(fitted.identification.combination_error[1]);
   }
   EXPECT_NEAR(errors[0].mean() / estimates[0].deviation(), 1.0, 0.15);
   EXPECT_NEAR(errors[1].mean() / estimates[1].deviation(), 1.0, 0.15);

@@ -55,37 +55,37 @@ const std::vector<double> small{2, 4, 8, 16, 32, 64, 128};
 const std::vector<double> across{100, 1000, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6};
 
 TEST(NumberPriors, AreWhatIsLeftWhereNoDataTell) {
-  const Fit found = fit(bent(), host_times(small, .03, 1), {4});
-  const Eigen::VectorXd values = found.values();
+  const Fit fitted = fit(bent(), host_times(small, .03, 1), {4});
+  const Eigen::VectorXd values = fitted.values();
   EXPECT_NEAR(std::log(values[r] / growth_median), 0, .1 * growth_sd);
   EXPECT_NEAR(std::log(values[n_c] / cache_median), 0, .1 * cache_sd);
   EXPECT_NEAR(values[t_cpu] / true_particle, 1, .05);
-  EXPECT_NEAR(found.identification.relative_error[r], growth_sd, .02);
-  EXPECT_NEAR(found.identification.relative_error[n_c], cache_sd, .02);
+  EXPECT_NEAR(fitted.identification.relative_error[r], growth_sd, .02);
+  EXPECT_NEAR(fitted.identification.relative_error[n_c], cache_sd, .02);
 }
 
 TEST(NumberPriors, OfNumbersThatChangeNoTimeLeaveNoneKnown) {
   // Two particles are so far below any cache that what the bend adds is less than a millionth.
-  const Fit found = fit(bent(), host_times({1, 2}, 1e-3, 4), {4});
-  EXPECT_TRUE(found.identification.identified[t_step]);
-  EXPECT_TRUE(found.identification.identified[t_cpu]);
-  EXPECT_FALSE(found.identification.identified[r]);
-  EXPECT_FALSE(found.identification.identified[n_c]);
-  EXPECT_TRUE(found.identification.observed[r]);
-  EXPECT_TRUE(found.identification.combinations.empty());
+  const Fit fitted = fit(bent(), host_times({1, 2}, 1e-3, 4), {4});
+  EXPECT_TRUE(fitted.identification.identified[t_step]);
+  EXPECT_TRUE(fitted.identification.identified[t_cpu]);
+  EXPECT_FALSE(fitted.identification.identified[r]);
+  EXPECT_FALSE(fitted.identification.identified[n_c]);
+  EXPECT_TRUE(fitted.identification.observed[r]);
+  EXPECT_TRUE(fitted.identification.combinations.empty());
 }
 
 TEST(NumberPriors, HardlyMatterWhereDataTell) {
-  const Fit found = fit(bent(), host_times(across, 1e-4, 2), {4});
-  const Eigen::VectorXd values = found.values();
+  const Fit fitted = fit(bent(), host_times(across, 1e-4, 2), {4});
+  const Eigen::VectorXd values = fitted.values();
   EXPECT_NEAR(values[r] / true_growth, 1, 5e-3);
   EXPECT_NEAR(values[n_c] / true_cache, 1, 5e-3);
 }
 
 TEST(NumberPriors, AddToTheRobustCostThatTheEstimateMinimizes) {
   const Observations observations = host_times(across, .1, 3);
-  const Fit found = fit(bent(), observations, {4});
-  const Estimate& at = found.estimate();
+  const Fit fitted = fit(bent(), observations, {4});
+  const Estimate& at = fitted.estimate();
   const auto cost = [&](const Eigen::VectorXd& z) {
     const double growth_off = (z[r] - std::log(growth_median)) / growth_sd;
     const double cache_off = (z[n_c] - std::log(cache_median)) / cache_sd;
@@ -115,20 +115,21 @@ TEST(NumberPriors, AddToTheRobustCostThatTheEstimateMinimizes) {
 // not.
 Fit without_spread_between_cells(const std::vector<double>& sizes) {
   for (std::uint64_t seed = 1;; ++seed) {
-    Fit found = fit(bent(), host_times(sizes, .03, seed), {4});
-    if (found.noise[group({.kind = Kind::cpu})].between_cells == 0) return found;
+    Fit fitted = fit(bent(), host_times(sizes, .03, seed), {4});
+    if (fitted.noise[group({.kind = Kind::cpu})].between_cells == 0) return fitted;
   }
 }
 
 TEST(NumberPriors, MakeReplicatesAsFarApartAsStandardErrorsSay) {
   for (const auto& sizes : {small, across}) {
-    const Fit found = without_spread_between_cells(sizes);
-    const Replicates replicates = found.bootstrap(400, 1, 2);
+    const Fit fitted = without_spread_between_cells(sizes);
+    const Replicates replicates = fitted.bootstrap(400, 1, 2);
     for (const Eigen::Index i : {t_cpu, r, n_c}) {
       const Eigen::ArrayXd logs = replicates.values.col(i).array().log();
       const double spread = std::sqrt((logs - logs.mean()).square().mean());
       // 400 draws determine a spread to 4 %; standard errors assume linear times.
-      EXPECT_NEAR(spread / found.identification.relative_error[static_cast<std::size_t>(i)], 1, .25)
+      EXPECT_NEAR(spread / fitted.identification.relative_error[static_cast<std::size_t>(i)], 1,
+                  .25)
           << i << " of " << sizes.size() << " sizes";
     }
   }
@@ -179,18 +180,18 @@ TEST(NumberPriors, LetAFitSettleBesideAParameterThatIsZero) {
   curves[static_cast<std::size_t>(model::Route::d2h)] = model::TransferCurve{};
   const model::StepModel model(model::StepTerms{model::Wave{}, model::Bent{}, model::StarSerial{}},
                                {.cores = 2304}, 4, curves);
-  const Estimate found = estimate(model, observations, start_values(model, observations));
-  EXPECT_TRUE(found.converged);
-  const double least = cost_at(model, observations, found.sigma, found.z);
-  EXPECT_NEAR(found.cost, least, 1e-9 * least);
-  for (Eigen::Index i = 0; i < found.z.size(); ++i) {
+  const Estimate fitted = estimate(model, observations, start_values(model, observations));
+  EXPECT_TRUE(fitted.converged);
+  const double least = cost_at(model, observations, fitted.sigma, fitted.z);
+  EXPECT_NEAR(fitted.cost, least, 1e-9 * least);
+  for (Eigen::Index i = 0; i < fitted.z.size(); ++i) {
     const auto& parameter = model.parameter_list()[static_cast<std::size_t>(i)];
     const auto moved = [&](double by) {
-      return cost_at(model, observations, found.sigma,
-                     found.z + by * Eigen::VectorXd::Unit(found.z.size(), i));
+      return cost_at(model, observations, fitted.sigma,
+                     fitted.z + by * Eigen::VectorXd::Unit(fitted.z.size(), i));
     };
     if (parameter.name == "B_h2d_1") {
-      EXPECT_LT(break_at * std::exp(found.z[i]), 1e-6 * latency);
+      EXPECT_LT(break_at * std::exp(fitted.z[i]), 1e-6 * latency);
       EXPECT_GT(moved(10), least);
       continue;
     }

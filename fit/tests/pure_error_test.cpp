@@ -27,16 +27,16 @@ synthetic::Samples scattered(int cells, int repetitions, synthetic::Noisy& noisy
 TEST(PureError, RecoversSigmaForAnyNumberOfRepetitions) {
   for (const int repetitions : {2, 3, 5, 10, 50}) {
     synthetic::Noisy noisy(1, 0.05);
-    const PureError found =
+    const PureError error =
         pure_error(scattered(4000 / repetitions, repetitions, noisy).observations(), steps);
-    EXPECT_NEAR(found.sigma, 0.05, 0.003) << repetitions << " repetitions";
+    EXPECT_NEAR(error.sigma, 0.05, 0.003) << repetitions << " repetitions";
   }
 }
 
 TEST(PureError, IsHardlyRaisedByDisturbedSamples) {
   synthetic::Noisy noisy(2, 0.03, 0.08);
-  const PureError found = pure_error(scattered(400, 5, noisy).observations(), steps);
-  EXPECT_NEAR(found.sigma, 0.03, 0.003);
+  const PureError error = pure_error(scattered(400, 5, noisy).observations(), steps);
+  EXPECT_NEAR(error.sigma, 0.03, 0.003);
 }
 
 TEST(PureError, CentresACellWhereItsSamplesAgree) {
@@ -47,18 +47,18 @@ TEST(PureError, CentresACellWhereItsSamplesAgree) {
   for (const double factor : {1.0, 1.9, 2.4, 1.005, 3.3}) {
     samples.add(synthetic::step(1000, 1), truth * factor);
   }
-  const PureError found = pure_error(samples.observations(), steps);
-  ASSERT_EQ(found.centers.size(), 51U);
-  EXPECT_NEAR(found.centers.back().value, std::log(truth), 0.005);
-  EXPECT_NEAR(found.centers.back().weight, 2.0, 0.2);
+  const PureError error = pure_error(samples.observations(), steps);
+  ASSERT_EQ(error.centers.size(), 51U);
+  EXPECT_NEAR(error.centers.back().value, std::log(truth), 0.005);
+  EXPECT_NEAR(error.centers.back().weight, 2.0, 0.2);
 }
 
 TEST(PureError, HasTheFreedomOfSamplesLessCells) {
   synthetic::Noisy noisy(4, 0.02);
-  const PureError found = pure_error(scattered(100, 6, noisy).observations(), steps);
+  const PureError error = pure_error(scattered(100, 6, noisy).observations(), steps);
   // Tukey's weights of normal noise average 0.915 at c = 4.685, a little more within a cell.
-  EXPECT_LE(found.freedom, 500);
-  EXPECT_GT(found.freedom, 0.9 * 500);
+  EXPECT_LE(error.freedom, 500);
+  EXPECT_GT(error.freedom, 0.9 * 500);
 }
 
 TEST(PureError, LeavesOutSingleTimingsAndOtherGroups) {
@@ -68,9 +68,9 @@ TEST(PureError, LeavesOutSingleTimingsAndOtherGroups) {
   for (int repetition = 0; repetition < 50; ++repetition) {
     samples.add(synthetic::launch(10), std::exp(noisy.normal()));
   }
-  const PureError found = pure_error(samples.observations(), steps);
-  EXPECT_EQ(found.centers.size(), 20U);
-  EXPECT_NEAR(found.sigma, 0.02, 0.006);
+  const PureError error = pure_error(samples.observations(), steps);
+  EXPECT_EQ(error.centers.size(), 20U);
+  EXPECT_NEAR(error.sigma, 0.02, 0.006);
 }
 
 TEST(PureError, WithoutRepetitionsIsNotKnown) {
@@ -83,10 +83,10 @@ TEST(PureError, WithoutRepetitionsIsNotKnown) {
 
 TEST(PureError, OfIdenticalRepetitionsIsPositive) {
   synthetic::Noisy exact(7, 0.0);
-  const PureError found = pure_error(scattered(20, 5, exact).observations(), steps);
-  EXPECT_TRUE(found.known());
-  EXPECT_GT(found.sigma, 0.0);
-  EXPECT_LT(found.sigma, 1e-8);
+  const PureError error = pure_error(scattered(20, 5, exact).observations(), steps);
+  EXPECT_TRUE(error.known());
+  EXPECT_GT(error.sigma, 0.0);
+  EXPECT_LT(error.sigma, 1e-8);
 }
 
 }  // namespace

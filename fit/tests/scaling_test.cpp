@@ -48,8 +48,8 @@ Cells cells_of(const std::vector<double>& sizes, const std::vector<double>& coun
 }
 
 VectorXd errors(const Mixture& mixture, const Cells& at) {
-  const AveragedForecast found = mixture.forecast(at, 1);
-  return (found.seconds.array() / at.log_seconds.array().exp() - 1).abs();
+  const AveragedForecast forecast = mixture.forecast(at, 1);
+  return (forecast.seconds.array() / at.log_seconds.array().exp() - 1).abs();
 }
 
 double distribution_of(double t) { return student::distribution(t, student::root(t)); }
@@ -72,22 +72,22 @@ TEST(Minimize, FindsTheBottomOfRosenbrocksValley) {
   const auto valley = [](const VectorXd& x) {
     return std::pow(1 - x[0], 2) + 100 * std::pow(x[1] - x[0] * x[0], 2);
   };
-  const VectorXd found = minimize(valley, VectorXd{{-1.2, 1}}, 1e-14, 1000);
-  EXPECT_NEAR(found[0], 1, 1e-5);
-  EXPECT_NEAR(found[1], 1, 1e-5);
+  const VectorXd minimum = minimize(valley, VectorXd{{-1.2, 1}}, 1e-14, 1000);
+  EXPECT_NEAR(minimum[0], 1, 1e-5);
+  EXPECT_NEAR(minimum[1], 1, 1e-5);
 }
 
 TEST(Process, CovarianceFallsWithDistance) {
   const Cells cells = cells_of({100, 200}, {1, 4}, [](double, double) { return 1; });
-  const Amplitudes of{.01, {.2, .3, .4}};
-  const MatrixXd covariance = Correlations(cells, cells).covariance(of);
-  EXPECT_NEAR(covariance(0, 0), of.variance(), 1e-14);
+  const Amplitudes amplitudes{.01, {.2, .3, .4}};
+  const MatrixXd covariance = Correlations(cells, cells).covariance(amplitudes);
+  EXPECT_NEAR(covariance(0, 0), amplitudes.variance(), 1e-14);
   const double ln2 = std::numbers::ln2;  // cells 0 and 3: twice the n, 4 times the N
   EXPECT_NEAR(covariance(0, 3),
               .04 * std::exp(-ln2 / priors.length[0]) + .09 * std::exp(-ln2 / priors.length[1]) +
                   .16 * std::exp(-2 * ln2 / priors.length[2]),
               1e-14);
-  const Process process(Correlations(cells, cells), of, cells);
+  const Process process(Correlations(cells, cells), amplitudes, cells);
   MatrixXd whole = covariance;
   whole.diagonal().array() += 1e-4 + 1e-10;
   EXPECT_NEAR(2 * process.log_determinant(), std::log(whole.determinant()), 1e-9);
@@ -114,12 +114,12 @@ TEST(FormFit, EvidenceOfOneTermIsThatOfANormalDistribution) {
       cells_of({1e4, 1e5}, {1, 4}, [](double n, double gpus) { return 1.1e-9 * n / gpus; });
   const model::scaling::Form form{{Priors::work_term}, 0, 0};
   const MatrixXd shape = shapes(form, cells, cells.largest_size()).value;
-  const Amplitudes of = amplitudes({});
-  const Process process(Correlations(cells, cells), of, cells);
+  const Amplitudes usual = amplitudes({});
+  const Process process(Correlations(cells, cells), usual, cells);
   const FormFit fit = fit_form(form, cells, process, {}, 50);
   // ln T ~ N(ln shape + mean, covariance + log_sd^2 1 1^T)
-  MatrixXd covariance = Correlations(cells, cells).covariance(of);
-  covariance.diagonal().array() += of.noise * of.noise + 1e-10;
+  MatrixXd covariance = Correlations(cells, cells).covariance(usual);
+  covariance.diagonal().array() += usual.noise * usual.noise + 1e-10;
   covariance.array() += priors.work_share.log_sd * priors.work_share.log_sd;
   const VectorXd seconds = cells.log_seconds.array().exp();
   const double mean =
@@ -148,13 +148,13 @@ TEST(Scaling, ForecastsMoreGpusAndLargerSizes) {
 TEST(Scaling, IsNoSurerOfMoreGpusThanItsDraws) {
   const Mixture mixture = fit_scaling(cells_of({32e3, 256e3, 2048e3}, {1, 2, 4, 8}, cutoff), 1);
   const Cells at = cells_of({256e3}, {8, 16, 64}, cutoff);
-  const AveragedForecast found = mixture.forecast(at, 1);
+  const AveragedForecast forecast = mixture.forecast(at, 1);
   const MatrixXd drawn = mixture.draws(at, 20'000, 1);
   for (Index i = 0; i < at.size(); ++i) {
     VectorXd sorted = drawn.col(i);
     std::ranges::sort(sorted);
-    EXPECT_NEAR(std::log(found.mean_low[i]), sorted[1'000], .03);
-    EXPECT_NEAR(std::log(found.mean_high[i]), sorted[19'000], .06);
+    EXPECT_NEAR(std::log(forecast.mean_low[i]), sorted[1'000], .03);
+    EXPECT_NEAR(std::log(forecast.mean_high[i]), sorted[19'000], .06);
   }
 }
 
@@ -162,9 +162,10 @@ TEST(Scaling, FindsHowWorkGrows) {
   const auto pairs = [](double n, double gpus) { return 1e-4 + 1e-12 * n * n / gpus; };
   const Mixture mixture = fit_scaling(cells_of({1e4, 3e4, 1e5, 3e5}, {1, 2, 4}, pairs), 1);
   EXPECT_LT(errors(mixture, cells_of({3e6}, {4}, pairs)).maxCoeff(), .05);
-  for (const Component& each : mixture.components()) {
-    EXPECT_TRUE(each.weight < .05 || model::scaling::growths[each.form.growth].name == "n^2")
-        << each.form.name();
+  for (const Component& component : mixture.components()) {
+    EXPECT_TRUE(component.weight < .05 ||
+                model::scaling::growths[component.form.growth].name == "n^2")
+        << component.form.name();
   }
 }
 
@@ -174,10 +175,10 @@ TEST(Scaling, LeavesThePowerOfWorkOpen) {
   const Cells next = cells_of({4e3}, {4}, power);
   const Mixture known = fit_scaling(cells_of({250, 500, 1000, 2000}, {1, 2, 4}, power), 1);
   EXPECT_LT(errors(known, next).maxCoeff(), .1);
-  const AveragedForecast found =
+  const AveragedForecast forecast =
       fit_scaling(cells_of({1000, 2000}, {1, 2, 4}, power), 1).forecast(next, 1);
-  EXPECT_LT(found.low[0], power(4e3, 4));
-  EXPECT_GT(found.high[0], power(4e3, 4));
+  EXPECT_LT(forecast.low[0], power(4e3, 4));
+  EXPECT_GT(forecast.high[0], power(4e3, 4));
 }
 
 TEST(Scaling, FollowsMeasuredCellsWhateverTheyAre) {
@@ -195,12 +196,13 @@ TEST(Scaling, FollowsMeasuredCellsWhateverTheyAre) {
     const VectorXd zero = VectorXd::Zero(count);
     const Cells cells{n, gpus, zero, uniform(-20, 14), zero, zero};
     const Mixture mixture = fit_scaling(cells, 1);
-    const AveragedForecast found = mixture.forecast(cells, 1);
-    ASSERT_TRUE(found.seconds.allFinite() && found.low.allFinite() && found.high.allFinite());
-    EXPECT_TRUE((found.seconds.array() > 0).all());
+    const AveragedForecast forecast = mixture.forecast(cells, 1);
+    ASSERT_TRUE(forecast.seconds.allFinite() && forecast.low.allFinite() &&
+                forecast.high.allFinite());
+    EXPECT_TRUE((forecast.seconds.array() > 0).all());
     const double widest = 4 * mixture.noise();
-    EXPECT_LE(found.seconds.array().log().maxCoeff(), cells.log_seconds.maxCoeff() + widest);
-    EXPECT_GE(found.seconds.array().log().minCoeff(), cells.log_seconds.minCoeff() - widest);
+    EXPECT_LE(forecast.seconds.array().log().maxCoeff(), cells.log_seconds.maxCoeff() + widest);
+    EXPECT_GE(forecast.seconds.array().log().minCoeff(), cells.log_seconds.minCoeff() - widest);
     const Cells far{VectorXd{{1e18, .1, 1e18}}, VectorXd{{1, 1e6, 1e6}}, VectorXd::Zero(3),
                     VectorXd::Zero(3),          VectorXd::Zero(3),       VectorXd::Zero(3)};
     const AveragedForecast beyond = mixture.forecast(far, 1);
@@ -211,9 +213,9 @@ TEST(Scaling, FollowsMeasuredCellsWhateverTheyAre) {
 
 TEST(Scaling, KnowsLessOfMoreGpusWhereOnlyOneCountWasTimed) {
   const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1}, cutoff), 1);
-  const AveragedForecast found = mixture.forecast(cells_of({1e6}, {1, 8}, cutoff), 1);
-  EXPECT_LT(std::log(found.high[0] / found.low[0]), .2);
-  EXPECT_GT(std::log(found.high[1] / found.low[1]), .4);
+  const AveragedForecast forecast = mixture.forecast(cells_of({1e6}, {1, 8}, cutoff), 1);
+  EXPECT_LT(std::log(forecast.high[0] / forecast.low[0]), .2);
+  EXPECT_GT(std::log(forecast.high[1] / forecast.low[1]), .4);
 }
 
 // A program that uses one GPU whatever it gets, timed on one and two: the data do not suggest that
@@ -223,9 +225,9 @@ TEST(Scaling, MayStayAsSlowAsWhereASecondGpuSavedNothing) {
   Cells cells = cells_of({1e5, 4e5, 16e5}, {1, 2}, alone);
   for (Index i = 0; i < cells.size(); ++i)
     cells.log_seconds[i] += i % 2 ? .01 : 0;
-  const AveragedForecast found = fit_scaling(cells, 1).forecast(cells_of({16e5}, {4}, alone), 1);
-  EXPECT_GT(found.high[0], alone(16e5, 4));
-  EXPECT_LT(found.low[0], .7 * alone(16e5, 4));
+  const AveragedForecast of_four = fit_scaling(cells, 1).forecast(cells_of({16e5}, {4}, alone), 1);
+  EXPECT_GT(of_four.high[0], alone(16e5, 4));
+  EXPECT_LT(of_four.low[0], .7 * alone(16e5, 4));
   const Mixture known = fit_scaling(cells_of({1e5, 4e5, 16e5}, {1, 2, 4}, alone), 1);
   EXPECT_LT(errors(known, cells_of({16e5}, {8, 16}, alone)).maxCoeff(), .05);
 }
@@ -234,14 +236,14 @@ TEST(Scaling, HasWorkOnceAndSharesOfItOnlyWhereItIsSharedOut) {
   const auto alone = [](double n, double) { return 3e-4 + 3.1e-8 * n; };
   const Mixture mixture = fit_scaling(cells_of({1e5, 4e5, 16e5}, {1, 2}, alone), 1);
   bool whole = false;
-  for (const Component& each : mixture.components()) {
-    const std::set<std::size_t> terms(each.form.terms.begin(), each.form.terms.end());
+  for (const Component& component : mixture.components()) {
+    const std::set<std::size_t> terms(component.form.terms.begin(), component.form.terms.end());
     EXPECT_EQ(terms.contains(place("work")) + terms.contains(place("whole")), 1)
-        << each.form.name();
+        << component.form.name();
     if (!terms.contains(place("whole"))) continue;
     whole = true;
     for (const auto share : {"imbalance", "uneven", "jitter", "shared"})
-      EXPECT_FALSE(terms.contains(place(share))) << each.form.name();
+      EXPECT_FALSE(terms.contains(place(share))) << component.form.name();
   }
   EXPECT_TRUE(whole);
 }
@@ -263,12 +265,12 @@ TEST(Scaling, LetsAnUnlikeCellDeviateAlone) {
 TEST(Scaling, DrawsAreOfTheForecast) {
   const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
   const Cells at = cells_of({5e6}, {4, 16}, cutoff);
-  const AveragedForecast found = mixture.forecast(at, 1);
+  const AveragedForecast forecast = mixture.forecast(at, 1);
   const Index count = 4000;
   const MatrixXd draws = mixture.draws(at, count, 1);
   for (Index cell = 0; cell < 2; ++cell) {
     const double below =
-        static_cast<double>((draws.col(cell).array() < std::log(found.mean_low[cell])).count());
+        static_cast<double>((draws.col(cell).array() < std::log(forecast.mean_low[cell])).count());
     EXPECT_NEAR(below / static_cast<double>(count), .05,
                 4 * std::sqrt(.05 * .95 / static_cast<double>(count)));
   }
@@ -288,8 +290,8 @@ TEST(Scaling, IsWhatItsComponentsSay) {
   const Cells at = cells_of({5e6}, {4, 16}, cutoff);
   EXPECT_EQ(mixture.forecast(at, 1).low, again.forecast(at, 1).low);
   double sum = 0;
-  for (const Component& each : mixture.components())
-    sum += each.weight;
+  for (const Component& component : mixture.components())
+    sum += component.weight;
   EXPECT_NEAR(sum, 1, 1e-12);
 }
 
@@ -310,9 +312,9 @@ TEST(Scaling, DrawsALawThatWasWrongHalfWayToWhereAllScales) {
 TEST(Scaling, PartsOfAStepSumToIt) {
   const Mixture mixture = fit_scaling(cells_of({1e5, 1e6, 1e7}, {1, 2, 4}, cutoff), 1);
   const Cells at = cells_of({5e6}, {1, 4, 16}, cutoff);
-  const AveragedForecast found = mixture.forecast(at, 1);
-  EXPECT_TRUE(found.parts.rowwise().sum().isApprox(found.seconds, 1e-12));
-  EXPECT_LT(found.parts(0, 2), 1e-9 * found.seconds[0]);  // one GPU exchanges nothing
+  const AveragedForecast forecast = mixture.forecast(at, 1);
+  EXPECT_TRUE(forecast.parts.rowwise().sum().isApprox(forecast.seconds, 1e-12));
+  EXPECT_LT(forecast.parts(0, 2), 1e-9 * forecast.seconds[0]);  // one GPU exchanges nothing
 }
 
 }  // namespace

@@ -74,13 +74,13 @@ model::StepModel model_of(const model::ComTerm& com) {
 }
 
 // Skeletons of sizes, GPU counts and kernels that were not measured.
-double largest_error_beyond(const Fit& found, Beyond beyond) {
-  const Eigen::VectorXd values = found.values();
+double largest_error_beyond(const Fit& fitted, Beyond beyond) {
+  const Eigen::VectorXd values = fitted.values();
   double largest = 0;
   for (const double n : {500.0, 3000.0, 40000.0, 400000.0}) {
     for (const double gpus : {1.0, 2.0, 6.0, 8.0}) {
       for (const double busy : {10e-6, 100e-6, 1e-3}) {
-        const double seconds = found.model.skeleton_seconds(values.data(), n, gpus, busy);
+        const double seconds = fitted.model.skeleton_seconds(values.data(), n, gpus, busy);
         const double truth = busy + (star.*beyond)(n, gpus, busy);
         largest = std::max(largest, std::abs(seconds / truth - 1));
       }
@@ -91,39 +91,40 @@ double largest_error_beyond(const Fit& found, Beyond beyond) {
 
 TEST(SkeletonsAlone, TellTheCommunicationOfQueuedCopies) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const Fit found =
+    const Fit fitted =
         fit(model_of(model::StarAsync{}), skeletons(&Star::all_at_once, seed, 0.02), {1});
-    EXPECT_TRUE(found.estimate().converged);
-    EXPECT_NEAR(parameter(found, "t_kernel") / star.t_kernel, 1, 0.03) << seed;
-    EXPECT_NEAR(parameter(found, "B_host") / star.B_host, 1, 0.03) << seed;
-    EXPECT_NEAR(parameter(found, "B_h2d") / star.B_h2d, 1, 0.05) << seed;
-    EXPECT_NEAR(parameter(found, "B_d2h") / star.B_d2h, 1, 0.05) << seed;
+    EXPECT_TRUE(fitted.estimate().converged);
+    EXPECT_NEAR(parameter(fitted, "t_kernel") / star.t_kernel, 1, 0.03) << seed;
+    EXPECT_NEAR(parameter(fitted, "B_host") / star.B_host, 1, 0.03) << seed;
+    EXPECT_NEAR(parameter(fitted, "B_h2d") / star.B_h2d, 1, 0.05) << seed;
+    EXPECT_NEAR(parameter(fitted, "B_d2h") / star.B_d2h, 1, 0.05) << seed;
     // Every step has both: a copy up and one down.
-    EXPECT_NEAR((parameter(found, "L_h2d") + parameter(found, "L_d2h")) / (star.L_h2d + star.L_d2h),
-                1, 0.03)
+    EXPECT_NEAR(
+        (parameter(fitted, "L_h2d") + parameter(fitted, "L_d2h")) / (star.L_h2d + star.L_d2h), 1,
+        0.03)
         << seed;
-    EXPECT_LT(largest_error_beyond(found, &Star::all_at_once), 0.03) << seed;
+    EXPECT_LT(largest_error_beyond(fitted, &Star::all_at_once), 0.03) << seed;
   }
 }
 
 TEST(SkeletonsAlone, TellTheCommunicationByTurns) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const Fit found =
+    const Fit fitted =
         fit(model_of(model::StarAsyncTurns{}), skeletons(&Star::by_turns, seed, 0.02), {1});
-    EXPECT_TRUE(found.estimate().converged);
-    EXPECT_NEAR(parameter(found, "B_h2d") / star.B_h2d, 1, 0.03) << seed;
-    EXPECT_NEAR(parameter(found, "B_d2h") / star.B_d2h, 1, 0.05) << seed;
-    EXPECT_LT(largest_error_beyond(found, &Star::by_turns), 0.02) << seed;
+    EXPECT_TRUE(fitted.estimate().converged);
+    EXPECT_NEAR(parameter(fitted, "B_h2d") / star.B_h2d, 1, 0.03) << seed;
+    EXPECT_NEAR(parameter(fitted, "B_d2h") / star.B_d2h, 1, 0.05) << seed;
+    EXPECT_LT(largest_error_beyond(fitted, &Star::by_turns), 0.02) << seed;
   }
 }
 
 TEST(SkeletonsAlone, SayNothingAboutTheGpuAndCpuTerm) {
-  const Fit found = fit(model_of(model::StarAsync{}), skeletons(&Star::all_at_once, 1, 0.02), {1});
-  for (std::size_t i = 0; i < found.model.parameter_count(); ++i) {
-    const std::string& name = found.model.parameter_list()[i].name;
+  const Fit fitted = fit(model_of(model::StarAsync{}), skeletons(&Star::all_at_once, 1, 0.02), {1});
+  for (std::size_t i = 0; i < fitted.model.parameter_count(); ++i) {
+    const std::string& name = fitted.model.parameter_list()[i].name;
     const bool of_communication =
         name != "t_0" && name != "t_pair" && name != "t_root" && name != "t_cpu";
-    EXPECT_EQ(found.identification.observed[i], of_communication) << name;
+    EXPECT_EQ(fitted.identification.observed[i], of_communication) << name;
   }
 }
 
@@ -142,9 +143,9 @@ TEST(SkeletonsAlone, HaveNoiseOfTheirOwn) {
                   transfers(star.L_h2d + bytes / star.B_h2d));
     }
   }
-  const Fit found = fit(model_of(model::StarAsync{}), samples.observations(), {1});
-  EXPECT_NEAR(found.estimate().sigma[group(skeleton(1, 1, 1))], 0.04, 0.006);
-  EXPECT_NEAR(found.estimate().sigma[group(synthetic::transfer(model::Route::h2d, 1))], 0.005,
+  const Fit fitted = fit(model_of(model::StarAsync{}), samples.observations(), {1});
+  EXPECT_NEAR(fitted.estimate().sigma[group(skeleton(1, 1, 1))], 0.04, 0.006);
+  EXPECT_NEAR(fitted.estimate().sigma[group(synthetic::transfer(model::Route::h2d, 1))], 0.005,
               0.0015);
 }
 

@@ -30,9 +30,9 @@ bool contains(const std::vector<int>& members, int k) {
 TEST(Profile, FindsKOfCleanData) {
   for (const auto& truth : synthetic::all_truths) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-      const Profile found =
+      const Profile integers_tried =
           profile(paper_model(truth), synthetic::steps_alone(truth, seed), up_to(16));
-      EXPECT_EQ(found.classes[found.best].members, std::vector<int>{truth.k})
+      EXPECT_EQ(integers_tried.classes[integers_tried.best].members, std::vector<int>{truth.k})
           << "c " << truth.c << ", seed " << seed;
     }
   }
@@ -43,32 +43,36 @@ TEST(Profile, FindsOtherKsToo) {
     synthetic::Truth truth = native;
     truth.k = k;
     truth.t_gpu = native.t_gpu * 4 / k;
-    const Profile found = profile(paper_model(truth), synthetic::steps_alone(truth, 1), up_to(12));
-    EXPECT_TRUE(contains(found.classes[found.best].members, k)) << k;
+    const Profile integers_tried =
+        profile(paper_model(truth), synthetic::steps_alone(truth, 1), up_to(12));
+    EXPECT_TRUE(contains(integers_tried.classes[integers_tried.best].members, k)) << k;
   }
 }
 
 TEST(Profile, FindsKBesideDisturbedSamples) {
   int right = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const Profile found =
+    const Profile integers_tried =
         profile(paper_model(native), synthetic::steps_alone(native, seed, 0.03, 0.08), up_to(16));
-    right += contains(found.classes[found.best].members, 4) ? 1 : 0;
+    right += contains(integers_tried.classes[integers_tried.best].members, 4) ? 1 : 0;
   }
   EXPECT_GE(right, 19);
 }
 
 TEST(Profile, HoldsComparableCostsOfWhichTheTrueKHasTheLeast) {
   const Observations observations = synthetic::steps_alone(native, 3);
-  const Profile found = profile(paper_model(native), observations, up_to(16));
-  for (std::size_t i = 0; i < found.classes.size(); ++i) {
-    EXPECT_EQ(found.classes[i].estimate.sigma, found.classes[found.best].estimate.sigma);
-    if (i != found.best) {
-      EXPECT_GT(found.classes[i].estimate.cost, found.classes[found.best].estimate.cost);
+  const Profile integers_tried = profile(paper_model(native), observations, up_to(16));
+  for (std::size_t i = 0; i < integers_tried.classes.size(); ++i) {
+    EXPECT_EQ(integers_tried.classes[i].estimate.sigma,
+              integers_tried.classes[integers_tried.best].estimate.sigma);
+    if (i != integers_tried.best) {
+      EXPECT_GT(integers_tried.classes[i].estimate.cost,
+                integers_tried.classes[integers_tried.best].estimate.cost);
     }
   }
   // With half or twice the threads the misfit is far larger than 3 % noise.
-  EXPECT_EQ(found.plausible(plausible_margin), std::vector<std::size_t>{found.best});
+  EXPECT_EQ(integers_tried.plausible(plausible_margin),
+            std::vector<std::size_t>{integers_tried.best});
 }
 
 TEST(Profile, TakesIntegersWithEqualWavesAsOneClass) {
@@ -78,10 +82,10 @@ TEST(Profile, TakesIntegersWithEqualWavesAsOneClass) {
   synthetic::Samples samples;
   synthetic::add_steps(samples, synthetic::steps_of(truth), noisy, 5,
                        std::vector<double>{9000, 10000}, synthetic::one_gpu);
-  const Profile found = profile(paper_model(truth), samples.observations(), up_to(12));
+  const Profile integers_tried = profile(paper_model(truth), samples.observations(), up_to(12));
   std::vector<std::vector<int>> members;
-  members.reserve(found.classes.size());
-  for (const auto& entry : found.classes) {
+  members.reserve(integers_tried.classes.size());
+  for (const auto& entry : integers_tried.classes) {
     members.push_back(entry.members);
   }
   // Waves of (9000, 10000) particles on 1000 cores: k = 1 (9, 10), 2 (5, 5), 3 (3, 4), 4 (3, 3),
@@ -94,17 +98,17 @@ TEST(Profile, TriesOneModelForTermsWithoutAnInteger) {
   const model::StepModel model(
       model::StepTerms{model::Work{}, model::Linear{}, model::StarSerial{}}, {}, 1, {});
   EXPECT_EQ(default_integers(model, 16), std::vector<int>{1});
-  const Profile found = profile(model, synthetic::steps_alone(native, 1), up_to(4));
-  ASSERT_EQ(found.classes.size(), 1U);
-  EXPECT_EQ(found.classes[0].members, up_to(4));
+  const Profile integers_tried = profile(model, synthetic::steps_alone(native, 1), up_to(4));
+  ASSERT_EQ(integers_tried.classes.size(), 1U);
+  EXPECT_EQ(integers_tried.classes[0].members, up_to(4));
 }
 
 TEST(Profile, OfTransfersAloneHasOneClass) {
   synthetic::Noisy noisy(1, 0.03);
   synthetic::Samples samples;
   synthetic::add_microbenchmarks(samples, native, noisy);
-  const Profile found = profile(paper_model(native), samples.observations(), up_to(8));
-  EXPECT_EQ(found.classes.size(), 1U);
+  const Profile integers_tried = profile(paper_model(native), samples.observations(), up_to(8));
+  EXPECT_EQ(integers_tried.classes.size(), 1U);
 }
 
 TEST(Profile, OfNoIntegerIsRefused) {

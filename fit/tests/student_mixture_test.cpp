@@ -54,7 +54,7 @@ TEST(Draws, HaveTheMixturesMeanAndCovariance) {
   const VectorXd second{{-1, 2, 0}};
   MatrixXd covariance{{.04, .02, 0}, {.02, .09, -.03}, {0, -.03, .0225}};
   const Index count = 40000;
-  const MatrixXd found = draws(
+  const MatrixXd drawn = draws(
       {.7, .3},
       [&](std::size_t i) {
         return i == 0 ? Joint{first, covariance} : Joint{second, MatrixXd(4 * covariance)};
@@ -64,7 +64,7 @@ TEST(Draws, HaveTheMixturesMeanAndCovariance) {
   const MatrixXd within = 8.0 / 6 * (.7 + .3 * 4) * covariance;
   const VectorXd apart = first - second;
   const MatrixXd expected = within + .7 * .3 * apart * apart.transpose();
-  const MatrixXd off = found.rowwise() - mean.transpose();
+  const MatrixXd off = drawn.rowwise() - mean.transpose();
   const MatrixXd seen = off.transpose() * off / static_cast<double>(count);
   for (Index i = 0; i < 3; ++i) {
     EXPECT_NEAR(off.col(i).mean(), 0, 5 * std::sqrt(expected(i, i) / count));
@@ -86,9 +86,9 @@ TEST(Draws, OfTheSameQuantityTwiceAgree) {
   const auto member = [](std::size_t) {
     return Joint{VectorXd{{1, 1}}, MatrixXd::Constant(2, 2, .04)};
   };
-  const MatrixXd found = draws({1}, member, 100, 1);
-  ASSERT_TRUE(found.allFinite());
-  EXPECT_LT((found.col(0) - found.col(1)).cwiseAbs().maxCoeff(), 1e-3);
+  const MatrixXd drawn = draws({1}, member, 100, 1);
+  ASSERT_TRUE(drawn.allFinite());
+  EXPECT_LT((drawn.col(0) - drawn.col(1)).cwiseAbs().maxCoeff(), 1e-3);
 }
 
 // Rows still go to a member when rounding makes the weights sum to a little below 1.
@@ -96,9 +96,9 @@ TEST(Draws, ComeOfMembersInProportionToTheirWeights) {
   const auto member = [](std::size_t i) {
     return Joint{VectorXd::Constant(1, 100.0 * static_cast<double>(i)), MatrixXd::Identity(1, 1)};
   };
-  const MatrixXd found = draws({.25, .5, .25 - 1e-12}, member, 400, 5);
-  EXPECT_NEAR(static_cast<double>((found.array() < 50).count()), 100, 1);
-  EXPECT_NEAR(static_cast<double>((found.array() > 150).count()), 100, 1);
+  const MatrixXd drawn = draws({.25, .5, .25 - 1e-12}, member, 400, 5);
+  EXPECT_NEAR(static_cast<double>((drawn.array() < 50).count()), 100, 1);
+  EXPECT_NEAR(static_cast<double>((drawn.array() > 150).count()), 100, 1);
 }
 
 }  // namespace

@@ -122,13 +122,13 @@ struct Errors {
   double largest = 0;
 };
 
-Errors errors_beyond(const Fit& found, const synthetic::StepSeconds& truth) {
-  const Eigen::VectorXd values = found.values();
+Errors errors_beyond(const Fit& fitted, const synthetic::StepSeconds& truth) {
+  const Eigen::VectorXd values = fitted.values();
   std::vector<double> error;
   for (int i = 0; i < 26; ++i) {
     const double size = std::round(600 * std::pow(1.17, i));  // to 30000
     for (const double gpus : {3.0, 4.0}) {
-      const double seconds = found.model.step_seconds(values.data(), size, gpus).total();
+      const double seconds = fitted.model.step_seconds(values.data(), size, gpus).total();
       error.push_back(std::abs(seconds / truth(size, gpus) - 1));
     }
   }
@@ -160,13 +160,13 @@ model::StepModel serial_model() {
 
 TEST(Recovery, OfAStarThatPollsFromOneAndTwoGpus) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const Fit found = fit(serial_model(), of_one_after_another(seed).observations(), {1});
-    EXPECT_TRUE(found.estimate().converged);
-    EXPECT_NEAR(parameter(found, "s_next"), 0.6, 0.06) << seed;
-    EXPECT_NEAR(parameter(found, "t_kernel") / 4e-6, 1, 0.03) << seed;
-    EXPECT_NEAR(parameter(found, "t_cpu") / 4e-9, 1, 0.02) << seed;
-    EXPECT_NEAR(parameter(found, "t_pair") / 10e-12, 1, 0.02) << seed;
-    const Errors beyond = errors_beyond(found, one_after_another);
+    const Fit fitted = fit(serial_model(), of_one_after_another(seed).observations(), {1});
+    EXPECT_TRUE(fitted.estimate().converged);
+    EXPECT_NEAR(parameter(fitted, "s_next"), 0.6, 0.06) << seed;
+    EXPECT_NEAR(parameter(fitted, "t_kernel") / 4e-6, 1, 0.03) << seed;
+    EXPECT_NEAR(parameter(fitted, "t_cpu") / 4e-9, 1, 0.02) << seed;
+    EXPECT_NEAR(parameter(fitted, "t_pair") / 10e-12, 1, 0.02) << seed;
+    const Errors beyond = errors_beyond(fitted, one_after_another);
     EXPECT_LT(beyond.median, 0.01) << seed;
     EXPECT_LT(beyond.largest, 0.04) << seed;
   }
@@ -188,11 +188,11 @@ TEST(Recovery, OfAStarOfQueuesFromOneAndTwoGpus) {
     add_transfers(samples, noisy, model::Route::d2h, from_gpu);
     add_launches(samples, noisy);
     const model::StepModel model = model_of(model::Work{}, model::Linear{}, model::StarAsyncPoll{});
-    const Fit found = fit(model, samples.observations(), {1});
-    EXPECT_TRUE(found.estimate().converged);
-    EXPECT_NEAR(parameter(found, "t_queue") / 5e-6, 1, 0.15) << seed;
-    EXPECT_NEAR(parameter(found, "t_pair") / 10e-12, 1, 0.05) << seed;
-    const Errors beyond = errors_beyond(found, all_at_once);
+    const Fit fitted = fit(model, samples.observations(), {1});
+    EXPECT_TRUE(fitted.estimate().converged);
+    EXPECT_NEAR(parameter(fitted, "t_queue") / 5e-6, 1, 0.15) << seed;
+    EXPECT_NEAR(parameter(fitted, "t_pair") / 10e-12, 1, 0.05) << seed;
+    const Errors beyond = errors_beyond(fitted, all_at_once);
     EXPECT_LT(beyond.median, 0.015) << seed;
     EXPECT_LT(beyond.largest, 0.05) << seed;
   }
@@ -208,12 +208,12 @@ TEST(Recovery, OfAnAllgatherThatIsQueuedAheadFromOneAndTwoGpus) {
     }
     add_transfers(samples, noisy, model::Route::peer, between);
     add_launches(samples, noisy);
-    const Fit found = fit(model_of(model::Work{}, model::Linear{}, model::AllgatherQueue{}),
-                          samples.observations(), {1});
-    EXPECT_TRUE(found.estimate().converged);
-    EXPECT_NEAR(parameter(found, "t_queue") / 12e-6, 1, 0.05) << seed;
-    EXPECT_NEAR(parameter(found, "t_pair") / 10e-12, 1, 0.02) << seed;
-    const Errors beyond = errors_beyond(found, queued_ahead);
+    const Fit fitted = fit(model_of(model::Work{}, model::Linear{}, model::AllgatherQueue{}),
+                           samples.observations(), {1});
+    EXPECT_TRUE(fitted.estimate().converged);
+    EXPECT_NEAR(parameter(fitted, "t_queue") / 12e-6, 1, 0.05) << seed;
+    EXPECT_NEAR(parameter(fitted, "t_pair") / 10e-12, 1, 0.02) << seed;
+    const Errors beyond = errors_beyond(fitted, queued_ahead);
     EXPECT_LT(beyond.median, 0.015) << seed;
     EXPECT_LT(beyond.largest, 0.04) << seed;
   }
@@ -242,11 +242,11 @@ TEST(Recovery, OfTheExponentOfOccupancyWhereverItLies) {
       }
     }
     add_launches(samples, noisy);
-    const Fit found = fit(model_of(model::Occupancy{}, model::Bent{}, model::AllgatherOnce{}),
-                          samples.observations(), {1});
-    EXPECT_TRUE(found.estimate().converged) << p;
-    EXPECT_NEAR(parameter(found, "p") / p, 1, 0.15) << p;
-    const Errors beyond = errors_beyond(found, whole);
+    const Fit fitted = fit(model_of(model::Occupancy{}, model::Bent{}, model::AllgatherOnce{}),
+                           samples.observations(), {1});
+    EXPECT_TRUE(fitted.estimate().converged) << p;
+    EXPECT_NEAR(parameter(fitted, "p") / p, 1, 0.15) << p;
+    const Errors beyond = errors_beyond(fitted, whole);
     EXPECT_LT(beyond.median, 0.01) << p;
     EXPECT_LT(beyond.largest, 0.04) << p;
   }
@@ -306,9 +306,9 @@ TEST(KernelObservations, HaveNoiseOfTheirOwn) {
       samples.add(kernel_part(n, 1), kernels(gpu_of_work(n, 1)));
     }
   }
-  const Fit found = fit(serial_model(), samples.observations(), {1});
-  EXPECT_NEAR(found.estimate().sigma[group(kernel_part(1, 1))], 0.01, 0.002);
-  EXPECT_NEAR(found.estimate().sigma[group(synthetic::step(1, 1))], 0.04, 0.006);
+  const Fit fitted = fit(serial_model(), samples.observations(), {1});
+  EXPECT_NEAR(fitted.estimate().sigma[group(kernel_part(1, 1))], 0.01, 0.002);
+  EXPECT_NEAR(fitted.estimate().sigma[group(synthetic::step(1, 1))], 0.04, 0.006);
 }
 
 TEST(KernelObservations, TellTheGpusTimeFromWhatSurroundsIt) {

@@ -90,11 +90,11 @@ constexpr double lead = 2.5e-6;
 // Parameters of each term in the order that it lists them; ratios are 1 but where they are given.
 std::vector<double> values(const ComTerm& term, double s_next = 1) {
   std::vector<double> result;
-  for (const Parameter& each : parameters(term)) {
-    result.push_back(each.name == "t_kernel" ? t_kernel
-                     : each.name == "B_host" ? B_host
-                     : each.is_ratio()       ? s_next
-                                             : t_queue);
+  for (const Parameter& own : parameters(term)) {
+    result.push_back(own.name == "t_kernel" ? t_kernel
+                     : own.name == "B_host" ? B_host
+                     : own.is_ratio()       ? s_next
+                                            : t_queue);
   }
   return result;
 }
@@ -259,8 +259,9 @@ TEST(ComTerm, WithoutTicksIsLinearInTheTimesThatMakeIt) {
 
 TEST(ComTerm, TellsARatioFromATime) {
   for (const ComTerm& term : all_com_terms) {
-    for (const Parameter& each : parameters(term)) {
-      EXPECT_EQ(each.is_ratio(), each.name == "s_next") << name(term) << ", " << each.name;
+    for (const Parameter& parameter : parameters(term)) {
+      EXPECT_EQ(parameter.is_ratio(), parameter.name == "s_next")
+          << name(term) << ", " << parameter.name;
     }
   }
 }

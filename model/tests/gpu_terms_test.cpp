@@ -102,13 +102,14 @@ TEST(Occupancy, IsNearlyTheSharpMaximumForLargeP) {
 TEST(Occupancy, NeverTakesLessThanItsLastSlopeNorMoreThanBlocksInTurn) {
   // The bounds by p = 1 and p = infinity through the times of one and two blocks.
   for (const double p : {1.0, 1.7, 2.5, 4.0, 12.0}) {
-    const auto of = [p](double blocks) {
+    const auto time_of = [p](double blocks) {
       const double n = 2560 * blocks;
       return occupancy(0, 3e-9, 2e-9, n, 1, p) / n;
     };
     for (const double blocks : {3.0, 5.0, 10.0}) {
-      EXPECT_GE(of(blocks), of(2) + (blocks - 2) * (of(2) - of(1)) - 1e-22) << p;
-      EXPECT_LE(of(blocks), of(2) * blocks / 2 + 1e-22) << p;
+      EXPECT_GE(time_of(blocks), time_of(2) + (blocks - 2) * (time_of(2) - time_of(1)) - 1e-22)
+          << p;
+      EXPECT_LE(time_of(blocks), time_of(2) * blocks / 2 + 1e-22) << p;
     }
   }
 }
@@ -193,7 +194,7 @@ TEST(GpuTerm, WithStructuralIntegerListsThoseToTry) {
 TEST(GpuTerm, IsLinearInItsParametersWhereItSaysSo) {
   // The time of a sum of parameters is the sum of times.
   for (const GpuTerm& term : all_gpu_terms) {
-    const Structure of{ten_multiprocessors, 1};
+    const Structure structure{ten_multiprocessors, 1};
     const Step step{30000, 2};
     std::vector<double> one;
     std::vector<double> other;
@@ -205,7 +206,7 @@ TEST(GpuTerm, IsLinearInItsParametersWhereItSaysSo) {
       both.push_back(one.back() + other.back());
     }
     const auto seconds = [&](const std::vector<double>& parameter) {
-      return term_time(term, parameter.data(), step, of);
+      return term_time(term, parameter.data(), step, structure);
     };
     const double sum = seconds(one) + seconds(other);
     EXPECT_EQ(std::abs(seconds(both) / sum - 1) < 1e-12, info(term).linear) << name(term);
@@ -213,11 +214,12 @@ TEST(GpuTerm, IsLinearInItsParametersWhereItSaysSo) {
 }
 
 TEST(Parameters, ThatAreNumbersHaveAMedianToBeginWith) {
-  const auto check = [](const std::vector<Parameter>& list, std::string_view of) {
-    for (const Parameter& each : list) {
-      EXPECT_GT(each.prior.log_sd, 0) << of << ", " << each.name;
-      EXPECT_GE(each.prior.median, 0) << of << ", " << each.name;
-      EXPECT_TRUE(each.prior.median > 0 || !each.is_ratio()) << of << ", " << each.name;
+  const auto check = [](const std::vector<Parameter>& list, std::string_view term_name) {
+    for (const Parameter& parameter : list) {
+      EXPECT_GT(parameter.prior.log_sd, 0) << term_name << ", " << parameter.name;
+      EXPECT_GE(parameter.prior.median, 0) << term_name << ", " << parameter.name;
+      EXPECT_TRUE(parameter.prior.median > 0 || !parameter.is_ratio())
+          << term_name << ", " << parameter.name;
     }
   };
   for (const GpuTerm& term : all_gpu_terms) {
@@ -234,8 +236,9 @@ TEST(Parameters, ThatAreNumbersHaveAMedianToBeginWith) {
 TEST(Parameters, OfTheSameNameAreHeldEquallyPlausibleInEveryTerm) {
   std::map<std::string, Prior> known;
   const auto check = [&](const std::vector<Parameter>& list) {
-    for (const Parameter& each : list) {
-      EXPECT_EQ(known.try_emplace(each.name, each.prior).first->second, each.prior) << each.name;
+    for (const Parameter& parameter : list) {
+      EXPECT_EQ(known.try_emplace(parameter.name, parameter.prior).first->second, parameter.prior)
+          << parameter.name;
     }
   };
   for (const GpuTerm& term : all_gpu_terms) {

@@ -14,9 +14,9 @@ template <class Range>
 void expect_round_trip(const Range& all) {
   for (const auto& member : all) {
     EXPECT_FALSE(name(member).empty());
-    const auto found = named(all, name(member));
-    ASSERT_TRUE(found.has_value());
-    EXPECT_EQ(name(*found), name(member));
+    const auto same = named(all, name(member));
+    ASSERT_TRUE(same.has_value());
+    EXPECT_EQ(name(*same), name(member));
   }
 }
 

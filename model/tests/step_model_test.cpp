@@ -125,8 +125,8 @@ StepModel with_communication(const ComTerm& com) {
 // Values for work + linear and a communication term: t_0 and t_cpu as given, interactions free.
 std::vector<double> values_of(const StepModel& model, double t_0, double t_cpu) {
   std::vector<double> result;
-  for (const Parameter& each : model.parameter_list()) {
-    const std::string& name = each.name;
+  for (const Parameter& parameter : model.parameter_list()) {
+    const std::string& name = parameter.name;
     result.push_back(name == "t_0"               ? t_0
                      : name == "t_pair"          ? 0
                      : name == "t_root"          ? 0

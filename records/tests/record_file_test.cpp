@@ -267,10 +267,11 @@ TEST_F(RecordFileTest, EndsWithAWholeLineWhereTheDiskFillsUpWithinOne) {
   const rlimit tight{line(1).size() + 10, before.rlim_max};
   auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
-  const std::string said = support::refused<support::OutputError>([&] { file.write(record(2)); });
+  const std::string message =
+      support::refused<support::OutputError>([&] { file.write(record(2)); });
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, handler);
-  EXPECT_EQ(said, path() + ": File too large");
+  EXPECT_EQ(message, path() + ": File too large");
   EXPECT_EQ(content(), line(1));
   file.write(record(3));
   EXPECT_EQ(content(), line(1) + line(3));

@@ -21,8 +21,8 @@ Queues::~Queues() {
     stop_ = true;
     wanted_.notify_all();
   }
-  for (std::thread& each : threads_)
-    each.join();
+  for (std::thread& thread : threads_)
+    thread.join();
 }
 
 void Queues::follow(const Work& work, const Work& before) {
@@ -40,7 +40,7 @@ Work Queues::queue(Stream& stream, std::function<void()> body, const Work& also)
   follow(work, stream.last);
   follow(work, also);
   if (&stream == &legacy_) {
-    for (const auto& [each, last] : blocking_)
+    for (const auto& [key, last] : blocking_)
       follow(work, last);
     blocking_.clear();
   } else if (stream.blocking) {
@@ -101,8 +101,8 @@ void Queues::start(const Work& work) {
 void Queues::finish(const Work& work) {
   work->done = true;
   unfinished_.erase(work->number);
-  for (const Work& each : std::exchange(work->next, {})) {
-    if (--each->waits_for == 0) start(each);
+  for (const Work& waiting : std::exchange(work->next, {})) {
+    if (--waiting->waits_for == 0) start(waiting);
   }
   changed_.notify_all();
 }

@@ -113,12 +113,12 @@ TEST(ALyingServer, WhateverItSaysIsGivenUpWithALine) {
   settings.spin = std::chrono::microseconds(0);
   Noise noise(23);
   constexpr std::size_t most = 200;  // answers per server
-  std::size_t said = 0;
+  std::size_t answers = 0;
   std::size_t sessions = 0;
   std::size_t refused = 0;
   report_beside_captured();
   testing::internal::CaptureStderr();
-  for (; said < fuzz_messages(); ++sessions) {
+  for (; answers < fuzz_messages(); ++sessions) {
     LyingServer server(secret, sessions * 1000, most);
     Work work;  // whose memory copies may read until the connections are closed
     try {
@@ -127,7 +127,7 @@ TEST(ALyingServer, WhateverItSaysIsGivenUpWithALine) {
     } catch (const std::runtime_error&) {
       ++refused;  // when the GPU was opened
     }
-    said += std::max<std::size_t>(server.said(), 1);
+    answers += std::max<std::size_t>(server.sent(), 1);
   }
   const std::string lines = testing::internal::GetCapturedStderr();
   const auto lost = static_cast<std::size_t>(std::ranges::count(lines, '\n'));
@@ -135,7 +135,7 @@ TEST(ALyingServer, WhateverItSaysIsGivenUpWithALine) {
   EXPECT_GT(lost, sessions / 2);
   for (std::size_t at = 0; at < lines.size(); at = lines.find('\n', at) + 1)
     ASSERT_EQ(lines.compare(at, 16, "gpucast remote: "), 0) << lines.substr(at, 200);
-  std::printf("%zu messages in %zu sessions, %zu of them given up, %zu refused at first\n", said,
+  std::printf("%zu messages in %zu sessions, %zu of them given up, %zu refused at first\n", answers,
               sessions, lost, refused);
 }
 

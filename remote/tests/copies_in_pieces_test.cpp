@@ -189,9 +189,9 @@ TEST_P(AConnectionThatDies, EndsAllCallsWithOneLine) {
   EXPECT_EQ(status, cudaErrorDevicesUnavailable);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorDevicesUnavailable);
   EXPECT_EQ(copy(device, pinned, memory_bytes), cudaErrorDevicesUnavailable);
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(said.find("gpucast remote: lost the GPU server " + proxy.address()), 0U) << said;
-  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  const std::string printed = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(printed.find("gpucast remote: lost the GPU server " + proxy.address()), 0U) << printed;
+  EXPECT_EQ(std::ranges::count(printed, '\n'), 1) << printed;
   EXPECT_TRUE(proxy.has_cut());
   ::alarm(0);
 }

@@ -68,14 +68,14 @@ TEST(Beat, ComesBackFromAnyPieces) {
   const Beat first{.heard = std::byte{7},
                    .flows = {{.connection = 0, .awaits = 1, .received = 5, .offered = 6},
                              {.connection = 3, .awaits = 0, .received = 1, .offered = 1U << 31}}};
-  std::vector<std::byte> said = packed(first);
+  std::vector<std::byte> bytes = packed(first);
   const std::vector<std::byte> second = packed(Beat{.heard = std::byte{8}});
   EXPECT_EQ(second.size(), 2U);
-  said.insert(said.end(), second.begin(), second.end());
+  bytes.insert(bytes.end(), second.begin(), second.end());
   BeatReader reader;
   std::vector<Beat> heard;
-  for (const std::byte each : said) {
-    reader.add({&each, 1});
+  for (const std::byte byte : bytes) {
+    reader.add({&byte, 1});
     while (auto beat = reader.next())
       heard.push_back(*std::move(beat));
   }
@@ -90,8 +90,8 @@ TEST(Beat, ComesBackFromAnyPieces) {
 
 TEST(Beat, OfMoreConnectionsThanThereAreIsRefused) {
   BeatReader reader;
-  const std::array said = {std::byte{1}, std::byte{18}};
-  reader.add(said);
+  const std::array bytes = {std::byte{1}, std::byte{18}};
+  reader.add(bytes);
   EXPECT_THROW(reader.next(), ProtocolError);
 }
 

@@ -17,8 +17,8 @@ namespace {
 std::vector<std::byte> image_of(std::size_t bytes, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::byte> result(bytes);
-  for (std::byte& each : result)
-    each = std::byte(random());
+  for (std::byte& byte : result)
+    byte = std::byte(random());
   return result;
 }
 
@@ -96,8 +96,8 @@ TEST_F(KeptImages, OutliveAProcessThatIsKilledAsItWrites) {
   for (unsigned k = 0; k < 50; ++k) {
     const pid_t child = ::fork();
     if (child == 0) {
-      for (unsigned each = 0;; ++each)
-        put(image_of(200, each));
+      for (unsigned image = 0;; ++image)
+        put(image_of(200, image));
     }
     ::usleep(1000 + 200 * k);
     ::kill(child, SIGKILL);

@@ -47,14 +47,14 @@ class LyingServer {
     ::shutdown(listening_.get(), SHUT_RDWR);
     accepting_.join();
     end();
-    for (std::thread& each : serving_)
-      each.join();
+    for (std::thread& thread : serving_)
+      thread.join();
   }
   LyingServer(const LyingServer&) = delete;
   LyingServer& operator=(const LyingServer&) = delete;
 
   Endpoint endpoint() const { return {.host = "127.0.0.1", .port = std::to_string(port_)}; }
-  std::size_t said() const { return said_; }
+  std::size_t sent() const { return sent_; }
 
  private:
   void accept() {
@@ -105,14 +105,14 @@ class LyingServer {
   }
 
   void count_one() {
-    if (++said_ >= most_) throw ConnectionLost("it has said enough");
+    if (++sent_ >= most_) throw ConnectionLost("it has said enough");
   }
-  void send(Connection& connection, std::vector<std::byte>& said, Noise& noise) {
+  void send(Connection& connection, std::vector<std::byte>& message, Noise& noise) {
     count_one();
     constexpr std::size_t seldom = 200;
     const bool damages = noise.one_in(seldom);
-    if (damages) noise.damage(said);
-    write_all(connection, said);
+    if (damages) noise.damage(message);
+    write_all(connection, message);
     if (!damages) return;
     // The client may wait for more, so that a limited number of bytes follows.
     write_all(connection, Noise::bytes(noise.below(std::size_t{1} << 17)));
@@ -125,8 +125,8 @@ class LyingServer {
       const std::size_t got = read_some(connection, dropped);
       Beat beat{.heard = dropped.at(got - 1)};
       noise(beat.flows.emplace_back());
-      std::vector<std::byte> said = packed(beat);
-      send(connection, said, noise);
+      std::vector<std::byte> message = packed(beat);
+      send(connection, message, noise);
     }
   }
 
@@ -175,11 +175,11 @@ class LyingServer {
   template <class Message>
   void answer(Connection& connection, Noise& noise, const Header& header, const Message& message) {
     constexpr std::size_t seldom = 200;
-    std::vector<std::byte> said;
+    std::vector<std::byte> encoded;
     const auto put = [&](const auto& answer, std::uint32_t request) {
-      encode(said, answer, request);
+      encode(encoded, answer, request);
       const Bytes tail = tail_of(answer);
-      said.insert(said.end(), tail.begin(), tail.end());
+      encoded.insert(encoded.end(), tail.begin(), tail.end());
     };
     if constexpr (std::is_same_v<Message, CopyFrom>) {
       if (message.bytes > most_inline) {
@@ -203,7 +203,7 @@ class LyingServer {
       }
       put(reply, header.request);
     }
-    if (!said.empty()) send(connection, said, noise);
+    if (!encoded.empty()) send(connection, encoded, noise);
   }
 
   template <class Message>
@@ -222,8 +222,8 @@ class LyingServer {
     }
     if constexpr (std::is_same_v<Message, ModuleKernels>) {
       result.kernels.assign(message.names.size(), Kernel{});
-      for (Kernel& each : result.kernels)
-        each.parameters = {{0, 4}, {4, 4}, {8, 8}, {16, 8}};  // like those of saxpy
+      for (Kernel& kernel : result.kernels)
+        kernel.parameters = {{0, 4}, {4, 4}, {8, 8}, {16, 8}};  // like those of saxpy
     }
     return result;
   }
@@ -252,7 +252,7 @@ class LyingServer {
   std::size_t most_;
   support::Descriptor listening_;
   int port_ = 0;
-  std::atomic<std::size_t> said_{0};
+  std::atomic<std::size_t> sent_{0};
   std::mutex mutex_;
   bool ended_ = false;
   std::vector<std::shared_ptr<Connection>> connections_;

@@ -80,8 +80,8 @@ class Noise {
     static const std::vector<std::byte> all = [] {
       std::vector<std::byte> result(std::size_t{1} << 20);
       std::mt19937 random;
-      for (std::byte& each : result)
-        each = static_cast<std::byte>(random());
+      for (std::byte& byte : result)
+        byte = static_cast<std::byte>(random());
       return result;
     }();
     return Bytes(all).first(std::min(count, all.size()));
@@ -104,8 +104,8 @@ class Noise {
   }
   template <Plain T, std::size_t n>
   void operator()(std::array<T, n>& values) {
-    for (T& each : values)
-      (*this)(each);
+    for (T& value : values)
+      (*this)(value);
   }
   template <Fields T>
   void operator()(T& value) {
@@ -124,22 +124,24 @@ class Noise {
   template <class T, std::size_t most>
   void operator()(List<T, most>& values) {
     values.resize(one_in(8) ? most : below(4));
-    for (T& each : values)
-      (*this)(each);
+    for (T& value : values)
+      (*this)(value);
   }
 
   // Damages a message's bytes without regard to their meaning.
-  void damage(std::vector<std::byte>& said) {
+  void damage(std::vector<std::byte>& message) {
     constexpr std::uint64_t values[] = {0, 1, 8, 4096, 0x7fffffff, 0xffffffff, 1U << 20};
     const auto put = [&](std::size_t at, std::uint64_t value, std::size_t size) {
-      if (at < said.size()) std::memcpy(&said[at], &value, std::min(size, said.size() - at));
+      if (at < message.size())
+        std::memcpy(&message[at], &value, std::min(size, message.size() - at));
     };
     switch (below(7)) {
       case 0:
-        if (!said.empty()) said[below(said.size())] ^= std::byte{1} << static_cast<int>(below(8));
+        if (!message.empty())
+          message[below(message.size())] ^= std::byte{1} << static_cast<int>(below(8));
         break;
       case 1:
-        said.resize(below(said.size() + 1));
+        message.resize(below(message.size() + 1));
         break;
       case 2:
         put(0, any_of(values), 4);  // its length
@@ -151,12 +153,12 @@ class Noise {
         put(8, number(), 4);  // its request
         break;
       case 5:
-        put(12 + below(said.size()), any_of(values), 4);
+        put(12 + below(message.size()), any_of(values), 4);
         break;
       default: {
         const Bytes some = bytes(1 + below(5000));
-        said.insert(said.begin() + static_cast<std::ptrdiff_t>(below(said.size() + 1)),
-                    some.begin(), some.end());
+        message.insert(message.begin() + static_cast<std::ptrdiff_t>(below(message.size() + 1)),
+                       some.begin(), some.end());
       }
     }
   }

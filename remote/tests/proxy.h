@@ -47,10 +47,10 @@ class Proxy {
   ~Proxy() {
     ::shutdown(listening_.get(), SHUT_RDWR);
     accepting_.join();
-    for (const Link& each : links_)
-      cut(each);
-    for (std::thread& each : passing_)
-      each.join();
+    for (const Link& link : links_)
+      cut(link);
+    for (std::thread& thread : passing_)
+      thread.join();
   }
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;

@@ -361,7 +361,7 @@ TEST(ARing, NeverTouchesAnythingBesideItsDataWhateverTheOtherEndWrites) {
       continue;
     }
   }
-  const auto zero = [](std::byte each) { return each == std::byte{0}; };
+  const auto zero = [](std::byte byte) { return byte == std::byte{0}; };
   EXPECT_TRUE(std::ranges::all_of(memory.before, zero));
   EXPECT_TRUE(std::ranges::all_of(memory.behind, zero));
 }

@@ -71,8 +71,8 @@ TEST_F(Runtime12, LaysPropertiesAndAttributesOutAsTwelve) {
   ASSERT_EQ(cudaPointerGetAttributes(&attributes, memory), cudaSuccess);
   EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
   EXPECT_EQ(attributes.on_device, memory);
-  for (const std::uint64_t each : attributes.beyond)
-    EXPECT_EQ(each, 7U);
+  for (const std::uint64_t value : attributes.beyond)
+    EXPECT_EQ(value, 7U);
   EXPECT_EQ(cudaFree(memory), cudaSuccess);
 }
 
@@ -80,8 +80,8 @@ TEST_F(Runtime12, TakesEdgesWithoutTheirData) {
   cudaGraph_t graph = nullptr;
   std::array<cudaGraphNode_t, 2> nodes{};
   ASSERT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);
-  for (cudaGraphNode_t& each : nodes)
-    ASSERT_EQ(cudaGraphAddEmptyNode(&each, graph, nullptr, 0), cudaSuccess);
+  for (cudaGraphNode_t& node : nodes)
+    ASSERT_EQ(cudaGraphAddEmptyNode(&node, graph, nullptr, 0), cudaSuccess);
   ASSERT_EQ(cudaGraphAddDependencies(graph, nodes.data(), &nodes[1], 1), cudaSuccess);
   std::size_t count = 0;
   ASSERT_EQ(cudaGraphGetEdges(graph, nullptr, nullptr, &count), cudaSuccess);

@@ -96,9 +96,9 @@ TEST_F(SharedSegments, TakeNoMoreThanTheServerAllows) {
   const ServerProcess server(0, {"--max-pinned", "1MiB"});
   Speaker client(server);
   constexpr std::size_t half = std::size_t{512} << 10;
-  for (const Id each : {Id{1}, Id{2}}) {
+  for (const Id segment : {Id{1}, Id{2}}) {
     const SharedMemory memory = SharedMemory::make(half);
-    EXPECT_EQ(client.give(SegmentMap{.segment = each, .bytes = half}, memory), 0U);
+    EXPECT_EQ(client.give(SegmentMap{.segment = segment, .bytes = half}, memory), 0U);
   }
   const SharedMemory memory = SharedMemory::make(page);
   EXPECT_EQ(client.give(SegmentMap{.segment = 3, .bytes = page}, memory), CUDA_ERROR_OUT_OF_MEMORY);

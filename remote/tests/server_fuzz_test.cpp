@@ -44,7 +44,7 @@ class Fuzz {
       return;  // this may happen
     }
   }
-  std::size_t said() const { return said_; }
+  std::size_t sent() const { return sent_; }
   std::size_t whole() const { return whole_; }
 
  private:
@@ -63,9 +63,9 @@ class Fuzz {
   }
 
   void say_one(HostileClient& client) {
-    ++said_;
-    for (const Address each : client.allocated())
-      noise_.known.push_back(each);
+    ++sent_;
+    for (const Address address : client.allocated())
+      noise_.known.push_back(address);
     constexpr std::size_t most_known = 20;
     if (noise_.known.size() > most_known) noise_.known.erase(noise_.known.begin());
     using Say = void (Fuzz::*)(HostileClient&);
@@ -116,15 +116,15 @@ class Fuzz {
     }
   }
   void say_damaged(HostileClient& client) {
-    ++said_;
-    std::vector<std::byte> said;
+    ++sent_;
+    std::vector<std::byte> bytes;
     if (noise_.one_in(8)) {
-      said = bulk_piece(transfers_ + noise_.below(3), noise_.number(),
-                        Noise::bytes(noise_.below(5000)));
-      noise_.damage(said);
-      return client.say_piece(said);
+      bytes = bulk_piece(transfers_ + noise_.below(3), noise_.number(),
+                         Noise::bytes(noise_.below(5000)));
+      noise_.damage(bytes);
+      return client.say_piece(bytes);
     }
-    const auto make = [&](const auto& message) { encode(said, message, 77); };
+    const auto make = [&](const auto& message) { encode(bytes, message, 77); };
     switch (noise_.below(5)) {
       case 0:
         make(noise_.message<ModuleKernels>());
@@ -141,13 +141,13 @@ class Fuzz {
       default:
         make(noise_.message<Memset>());
     }
-    if (!noise_.one_in(4)) noise_.damage(said);
-    client.say_bytes(said);
+    if (!noise_.one_in(4)) noise_.damage(bytes);
+    client.say_bytes(bytes);
   }
 
   Noise noise_;
   Id transfers_ = 1000;
-  std::size_t said_ = 0;
+  std::size_t sent_ = 0;
   std::size_t whole_ = 0;
 };
 
@@ -188,7 +188,7 @@ TEST_F(Sessions, HostileMessagesHarmNobodyElse) {
     const ServerProcess server(0, {"--max-silence", "0"});  // the victim is silent meanwhile
     Victim victim(server);
     try {
-      for (; fuzz.said() < fuzz_messages(); ++sessions)
+      for (; fuzz.sent() < fuzz_messages(); ++sessions)
         fuzz.session(server);
     } catch (const std::exception& error) {
       ADD_FAILURE() << "session " << sessions << ": " << error.what();
@@ -196,13 +196,13 @@ TEST_F(Sessions, HostileMessagesHarmNobodyElse) {
     EXPECT_TRUE(victim.is_as_it_was());
     EXPECT_TRUE(server.has_clients(1));  // eventually
   }
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(said.find("by signal"), std::string::npos) << said;
-  EXPECT_EQ(said.find("Sanitizer"), std::string::npos) << said;
-  EXPECT_EQ(said.find("runtime error"), std::string::npos) << said;
+  const std::string printed = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(printed.find("by signal"), std::string::npos) << printed;
+  EXPECT_EQ(printed.find("Sanitizer"), std::string::npos) << printed;
+  EXPECT_EQ(printed.find("runtime error"), std::string::npos) << printed;
   EXPECT_EQ(fuzz.whole(), sessions);
-  EXPECT_FALSE(HasFailure()) << said;
-  std::printf("%zu messages in %zu sessions\n", fuzz.said(), sessions);
+  EXPECT_FALSE(HasFailure()) << printed;
+  std::printf("%zu messages in %zu sessions\n", fuzz.sent(), sessions);
 }
 
 }  // namespace

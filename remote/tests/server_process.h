@@ -69,10 +69,10 @@ class ServerProcess {
       ::_exit(1);
     }
     writing.reset();
-    std::string said;
+    std::string line;
     for (char c = 0; c != '\n' && ::read(reading.get(), &c, 1) == 1;)
-      said += c;
-    address_ = said.substr(said.rfind(' ') + 1);
+      line += c;
+    address_ = line.substr(line.rfind(' ') + 1);
     address_.pop_back();
   }
   ~ServerProcess() {

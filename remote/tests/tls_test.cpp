@@ -56,7 +56,7 @@ void put(Tls& end, std::span<const std::byte> bytes) {
 }
 
 // What an attacker does with data in transit; `from_client` tells its direction.
-using Between = std::function<void(Octets& said, bool from_client)>;
+using Between = std::function<void(Octets& data, bool from_client)>;
 
 // A client and a server, and the connection between them.
 struct Both {
@@ -76,9 +76,9 @@ struct Both {
     return client_done && server_done;
   }
   static void pass(Tls& from, Tls& to, bool from_client, const Between& between) {
-    Octets said = taken(from);
-    if (between) between(said, from_client);
-    put(to, said);
+    Octets data = taken(from);
+    if (between) between(data, from_client);
+    put(to, data);
   }
 
   Tls client;
@@ -107,11 +107,11 @@ TEST(Tls, CarriesBothDirectionsOnceBothHaveTheKey) {
 TEST(Tls, ShowsNobodyWhatIsSaid) {
   Both both;
   ASSERT_TRUE(both.shake_hands());
-  const Octets said = bytes_of("a line that nobody else reads");
+  const Octets sentence = bytes_of("a line that nobody else reads");
   for (int k = 0; k < 2; ++k)
-    both.client.write(said);
+    both.client.write(sentence);
   const Octets sent = taken(both.client);
-  EXPECT_TRUE(std::ranges::search(sent, std::span(said).first(4)).empty());
+  EXPECT_TRUE(std::ranges::search(sent, std::span(sentence).first(4)).empty());
   // The same text looks different the second time.
   const auto half = static_cast<std::ptrdiff_t>(sent.size() / 2);
   EXPECT_FALSE(std::equal(sent.begin() + 5, sent.begin() + half, sent.begin() + half + 5));
@@ -143,16 +143,16 @@ TEST(Tls, IsNotSetUpWhereAByteOfAHandshakeIsChanged) {
   std::size_t bytes[] = {0, 0};
   Both whole;
   ASSERT_TRUE(whole.shake_hands(
-      [&](Octets& said, bool from_client) { bytes[from_client ? 1 : 0] += said.size(); }));
+      [&](Octets& data, bool from_client) { bytes[from_client ? 1 : 0] += data.size(); }));
   std::set<std::pair<bool, std::size_t>> unnoticed;
   for (const bool of_client : {false, true}) {
     for (std::size_t place = 0; place < bytes[of_client ? 1 : 0]; ++place) {
       Both both;
       std::size_t begin = 0;
-      const auto change = [&](Octets& said, bool from_client) {
+      const auto change = [&](Octets& data, bool from_client) {
         if (from_client != of_client) return;
-        if (place >= begin && place < begin + said.size()) said[place - begin] ^= std::byte{4};
-        begin += said.size();
+        if (place >= begin && place < begin + data.size()) data[place - begin] ^= std::byte{4};
+        begin += data.size();
       };
       bool done = false;
       try {
@@ -189,8 +189,8 @@ TEST(Tls, IsNotSetUpByPartOfAHandshake) {
 TEST(Tls, IsNotSetUpByWhatAnotherClientSaidBefore) {
   std::vector<Octets> of_client;
   Both first;
-  ASSERT_TRUE(first.shake_hands([&](Octets& said, bool from_client) {
-    if (from_client && !said.empty()) of_client.push_back(said);
+  ASSERT_TRUE(first.shake_hands([&](Octets& data, bool from_client) {
+    if (from_client && !data.empty()) of_client.push_back(data);
   }));
   ASSERT_EQ(of_client.size(), 2U);
   Tls server(TlsSide::server, key_of(7), bytes_of("hello"));
@@ -225,8 +225,8 @@ class Records : public testing::Test {
   }
   // Reads the records in small parts.
   Octets receive(const std::vector<Octets>& records) {
-    for (const Octets& each : records)
-      put(both_.server, each);
+    for (const Octets& record : records)
+      put(both_.server, record);
     Octets result;
     for (Octets part = read_all(both_.server, 3); !part.empty(); part = read_all(both_.server, 3))
       result.insert(result.end(), part.begin(), part.end());
@@ -240,8 +240,8 @@ TEST_F(Records, ComeInPartsOfAnySize) {
   const Octets text = bytes_of("what is said in a record of its own");
   both_.client.write(text);
   Octets got;
-  for (const std::byte each : taken(both_.client)) {
-    put(both_.server, std::span(&each, 1));
+  for (const std::byte byte : taken(both_.client)) {
+    put(both_.server, std::span(&byte, 1));
     for (Octets part = read_all(both_.server, 7); !part.empty(); part = read_all(both_.server, 7))
       got.insert(got.end(), part.begin(), part.end());
   }
@@ -324,14 +324,14 @@ TEST_F(Records, GoOnUnderNewKeys) {
 
 // Changes, drops, repeats, exchanges, inserts or cuts off some of the bytes; the result always
 // differs.
-Octets changed(const Octets& said, Noise& noise) {
-  Octets result = said;
-  const std::size_t begin = noise.below(said.size());
-  const std::size_t count = 1 + noise.below(noise.one_in(2) ? 1 : said.size() - begin);
+Octets changed(const Octets& data, Noise& noise) {
+  Octets result = data;
+  const std::size_t begin = noise.below(data.size());
+  const std::size_t count = 1 + noise.below(noise.one_in(2) ? 1 : data.size() - begin);
   const auto at = [&](std::size_t place) {
     return result.begin() + static_cast<std::ptrdiff_t>(place);
   };
-  const auto end = at(std::min(begin + count, said.size()));
+  const auto end = at(std::min(begin + count, data.size()));
   switch (noise.below(6)) {
     case 0:
       result[begin] ^= std::byte{1} << static_cast<int>(noise.below(8));
@@ -345,7 +345,7 @@ Octets changed(const Octets& said, Noise& noise) {
       break;
     }
     case 3:
-      std::rotate(at(begin), at(begin + (said.size() - begin) / 2), result.end());
+      std::rotate(at(begin), at(begin + (data.size() - begin) / 2), result.end());
       break;
     case 4: {
       const Bytes some = Noise::bytes(1 + noise.below(100));
@@ -355,7 +355,7 @@ Octets changed(const Octets& said, Noise& noise) {
     default:
       result.resize(begin);
   }
-  if (result == said) result[begin] ^= std::byte{1};
+  if (result == data) result[begin] ^= std::byte{1};
   return result;
 }
 
@@ -408,10 +408,10 @@ TEST(DamagedRecords, NoiseIsNeitherAHandshakeNorData) {
   for (std::size_t trial = 0; trial < fuzz_messages() / 10; ++trial) {
     Both both;
     const bool whole = noise.one_in(2) && both.shake_hands();
-    Octets said = bytes_of(noise.one_in(2) ? "\x17\x03\x03" : "\x16\x03\x03");
+    Octets data = bytes_of(noise.one_in(2) ? "\x17\x03\x03" : "\x16\x03\x03");
     const Bytes some = Noise::bytes(noise.below(40000));
-    said.insert(said.end(), some.begin(), some.end());
-    put(both.server, said);
+    data.insert(data.end(), some.begin(), some.end());
+    put(both.server, data);
     try {
       if (whole) {
         EXPECT_TRUE(read_all(both.server).empty());
@@ -534,8 +534,8 @@ TEST_P(WithOpenssl, RecordsAreWhatTheStandardSays) {
   ours_.replace_key_after(3);
   for (const std::size_t size : {1U, 3U, 16383U, 16384U, 16385U, 100'000U, 64U, 5U}) {
     Octets data(size);
-    for (std::byte& each : data)
-      each = static_cast<std::byte>(random());
+    for (std::byte& byte : data)
+      byte = static_cast<std::byte>(random());
     ours_.write(std::span(data).first(size / 3), std::span(data).subspan(size / 3));
     other.hear(taken(ours_));
     EXPECT_EQ(other.read(), data);

@@ -113,8 +113,8 @@ void feed(std::mt19937& random) {
     } else {
       noise = bytes;
     }
-    for (std::byte& each : noise) {
-      if (k % 2 == 0 || byte(random) < 40) each = static_cast<std::byte>(byte(random));
+    for (std::byte& value : noise) {
+      if (k % 2 == 0 || byte(random) < 40) value = static_cast<std::byte>(byte(random));
     }
     try {
       const auto message = decode<Message>(noise);

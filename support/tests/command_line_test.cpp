@@ -96,9 +96,9 @@ TEST(CommandLine, RefusesInOneLineWhatDoesNotFit) {
             "--count excludes --loudness; see --help");
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"other"}, {"echo", "a", "b", "c"}, {"echo", "a", "-n", "x"}}) {
-    const std::string said = refusal(words);
-    EXPECT_TRUE(said.ends_with("; see --help")) << said;
-    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+    const std::string message = refusal(words);
+    EXPECT_TRUE(message.ends_with("; see --help")) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   }
 }
 
@@ -119,9 +119,9 @@ TEST(CommandLine, TakesTimesWithAUnitOrInSeconds) {
   EXPECT_EQ(budget("1h"), 3600);
   EXPECT_EQ(budget("2d"), 172800);
   for (const std::string wrong : {"5x", "4 days", "M", "", "inf"}) {
-    const std::string said = refused<InputError>([&] { budget(wrong); });
-    EXPECT_TRUE(said.starts_with("--budget: ")) << said;
-    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+    const std::string message = refused<InputError>([&] { budget(wrong); });
+    EXPECT_TRUE(message.starts_with("--budget: ")) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   }
 }
 
@@ -140,21 +140,22 @@ TEST(CommandLine, TakesSizesWithAUnitOf1024OrInBytes) {
   EXPECT_EQ(memory("16g"), std::uint64_t{16} << 30);
   EXPECT_EQ(memory("512 MiB"), 512U << 20);
   EXPECT_EQ(memory("1000KiB"), 1000U << 10);
-  const auto said = [&](const std::string& given) {
+  const auto message_for = [&](const std::string& given) {
     return refused<InputError>([&] { memory(given); });
   };
-  EXPECT_EQ(said("16"),
+  EXPECT_EQ(message_for("16"),
             "--memory: 16 bytes are too few, a million are the least (16GB?); see "
             "--help");
-  EXPECT_EQ(said("8K"), "--memory: 8192 bytes are too few, a million are the least; see --help");
+  EXPECT_EQ(message_for("8K"),
+            "--memory: 8192 bytes are too few, a million are the least; see --help");
   for (const std::string wrong :
        {"0.5GB", "-1", "-16GB", "GB", "1e9", "16 gigabytes", "16XB", ""}) {
-    EXPECT_EQ(said(wrong),
+    EXPECT_EQ(message_for(wrong),
               "--memory: '" + wrong +
                   "' is no whole number with a unit, as 16GB and 512MB are; see --help");
   }
-  EXPECT_TRUE(said("99999999999999999999").starts_with("--memory: "));
-  EXPECT_TRUE(said("99999999999GB").starts_with("--memory: "));
+  EXPECT_TRUE(message_for("99999999999999999999").starts_with("--memory: "));
+  EXPECT_TRUE(message_for("99999999999GB").starts_with("--memory: "));
 }
 
 TEST(CommandLine, NamesTheOptionThatACommandRefuses) {

@@ -46,19 +46,19 @@ struct ArrowStream::Encoder {
     ArrowBufferInit(&bytes);
     ArrowSchemaInit(&schema);
     require(ArrowSchemaSetTypeStruct(&schema, static_cast<std::int64_t>(columns.size())));
-    for (std::size_t each = 0; each < columns.size(); ++each) {
-      ArrowSchema* const child = schema.children[each];
-      require(ArrowSchemaSetFormat(child, std::string(columns[each].type).c_str()));
-      require(ArrowSchemaSetName(child, std::string(columns[each].name).c_str()));
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+      ArrowSchema* const child = schema.children[column];
+      require(ArrowSchemaSetFormat(child, std::string(columns[column].type).c_str()));
+      require(ArrowSchemaSetName(child, std::string(columns[column].name).c_str()));
       child->flags &= ~ARROW_FLAG_NULLABLE;
     }
     ArrowError error{};
     require(ArrowArrayViewInitFromSchema(&batch, &schema, &error), &error);
     // The writer takes the number of buffers from the array, and everything else from the view.
     shapes.resize(columns.size());
-    for (std::size_t each = 0; each < columns.size(); ++each) {
-      shapes[each].n_buffers = columns[each].type == text_type ? 3 : 2;
-      batch.children[each]->array = &shapes[each];
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+      shapes[column].n_buffers = columns[column].type == text_type ? 3 : 2;
+      batch.children[column]->array = &shapes[column];
     }
     ArrowIpcOutputStream output{};
     require(ArrowIpcOutputStreamInitBuffer(&output, &bytes));
@@ -99,9 +99,9 @@ void ArrowStream::write(std::size_t rows, std::span<const ColumnValues> columns)
   ArrowArrayView& batch = encoder_->batch;
   batch.length = static_cast<std::int64_t>(rows);
   batch.null_count = 0;
-  for (std::size_t each = 0; each < columns.size(); ++each) {
-    ArrowArrayView& column = *batch.children[each];
-    const ColumnValues& given = columns[each];
+  for (std::size_t k = 0; k < columns.size(); ++k) {
+    ArrowArrayView& column = *batch.children[k];
+    const ColumnValues& given = columns[k];
     column.length = batch.length;
     column.null_count = 0;
     const bool text = !given.offsets.empty();

@@ -174,15 +174,15 @@ void Compaction::add_call(const CUpti_ActivityAPI& record) {
 
 void Compaction::settle(bool everything) {
   for (auto& [id, thread] : threads_) {
-    std::erase_if(thread.pending, [&](Pending& each) {
-      const bool due = everything || ++each.age >= 2;
-      if (due) keep(each.call);
+    std::erase_if(thread.pending, [&](Pending& pending) {
+      const bool due = everything || ++pending.age >= 2;
+      if (due) keep(pending.call);
       return due;
     });
   }
-  for (Polling& each : polling_) {
-    if (everything && each.last) write(*each.last);
-    if (everything) each = {};
+  for (Polling& polling : polling_) {
+    if (everything && polling.last) write(*polling.last);
+    if (everything) polling = {};
   }
   // Streams that are still without a device at the end belong to a context from before the
   // recording.
@@ -231,7 +231,7 @@ void Compaction::leave_out(const Call& inner, const Call& outer) {
 std::uint32_t Compaction::outermost(std::uint32_t correlation) const {
   for (const auto* calls : {&outer_call_, &older_outer_call_}) {
     if (calls->empty()) continue;
-    if (const auto found = calls->find(correlation); found != calls->end()) return found->second;
+    if (const auto outer = calls->find(correlation); outer != calls->end()) return outer->second;
   }
   return correlation;
 }
@@ -330,23 +330,23 @@ Compaction::Thread& Compaction::thread(std::uint32_t id) {
 
 std::uint32_t Compaction::name_of_call(CUpti_CallbackDomain domain, CUpti_CallbackId id) {
   const std::uint64_t key = (std::uint64_t{static_cast<unsigned>(domain)} << 32) | id;
-  const auto [found, added] = call_names_.try_emplace(key, 0);
+  const auto [place, added] = call_names_.try_emplace(key, 0);
   if (added) {
     const std::string known = plain_name(call_name_(domain, id));
     const bool runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
-    found->second =
+    place->second =
         names_.id(!known.empty() ? known : (runtime ? "cuda#" : "cu#") + std::to_string(id));
-    if (launches_kernel(known)) launches_.insert(found->second);
-    if (is_query(known)) queries_.insert(found->second);
+    if (launches_kernel(known)) launches_.insert(place->second);
+    if (is_query(known)) queries_.insert(place->second);
   }
-  return found->second;
+  return place->second;
 }
 
 std::uint32_t Compaction::name_of_kernel(const char* mangled) {
   if (mangled == nullptr) return 0;
-  const auto [found, added] = kernel_names_.try_emplace(mangled, 0);
-  if (added) found->second = names_.id(demangled(mangled));
-  return found->second;
+  const auto [place, added] = kernel_names_.try_emplace(mangled, 0);
+  if (added) place->second = names_.id(demangled(mangled));
+  return place->second;
 }
 
 }  // namespace gpucast::trace

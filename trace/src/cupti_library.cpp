@@ -80,25 +80,26 @@ void CuptiLibrary::require(CUptiResult result, const char* what) const {
   if (result == CUPTI_SUCCESS) return;
   const char* words = nullptr;
   if (GetResultString(result, &words) != CUPTI_SUCCESS || words == nullptr) words = "unknown error";
-  const std::string said =
+  const std::string reason =
       std::string(words) + " (" + std::to_string(static_cast<int>(result)) + ", " + what + ")";
   switch (result) {
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
       throw CuptiError(
-          "another profiler or debugger is attached to the program (" + said +
+          "another profiler or debugger is attached to the program (" + reason +
           "): run it without nsys, ncu, cuda-gdb, compute-sanitizer or torch.profiler");
     case CUPTI_ERROR_UNKNOWN:  // there is no driver
     case CUPTI_ERROR_NOT_INITIALIZED:
       throw CuptiCannotStart("CUPTI cannot start, which is so where it is newer than the driver (" +
-                             said + "; " + path + "): name an older libcupti in GPUCAST_CUPTI");
+                             reason + "; " + path + "): name an older libcupti in GPUCAST_CUPTI");
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
     case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
     case CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
-      throw CuptiError("this GPU, or who administers it, does not let programs be traced: " + said);
+      throw CuptiError("this GPU, or who administers it, does not let programs be traced: " +
+                       reason);
     default:
-      throw CuptiError("CUPTI: " + said);
+      throw CuptiError("CUPTI: " + reason);
   }
 }
 

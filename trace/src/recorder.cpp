@@ -135,8 +135,8 @@ void Recorder::enable() {
     choose_only_call();
     return;
   }
-  for (const CUpti_ActivityKind each : always)
-    cupti_.require(cupti_.ActivityEnable(each), "enable");
+  for (const CUpti_ActivityKind kind : always)
+    cupti_.require(cupti_.ActivityEnable(kind), "enable");
   if (phases_.full()) turn_work(true);
   choose_calls();
   // Queries that found work unfinished are calls, and not waits.
@@ -144,11 +144,11 @@ void Recorder::enable() {
 }
 
 void Recorder::disable() const {
-  for (const CUpti_ActivityKind each : of_work)
-    cupti_.ActivityDisable(each);
+  for (const CUpti_ActivityKind kind : of_work)
+    cupti_.ActivityDisable(kind);
   if (settings_.whole_graphs) cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
-  for (const CUpti_ActivityKind each : always)
-    cupti_.ActivityDisable(each);
+  for (const CUpti_ActivityKind kind : always)
+    cupti_.ActivityDisable(kind);
   // With the functions that were enabled one by one.
   cupti_.ActivityDisable(CUPTI_ACTIVITY_KIND_DRIVER);
 }

@@ -96,7 +96,7 @@ class Table {
   void write_columns(const Column<Row, Value>&... column) {
     const std::tuple<Gathered<Value>...> gathered{Gathered<Value>(rows_, column)...};
     const auto views = std::apply(
-        [](const auto&... each) { return std::array<ColumnValues, count>{each.view()...}; },
+        [](const auto&... values) { return std::array<ColumnValues, count>{values.view()...}; },
         gathered);
     stream_.write(rows_.size(), views);
   }
@@ -110,7 +110,7 @@ class Names {
  public:
   explicit Names(Table<NameRow>& table) : table_(table) {}
   std::uint32_t id(std::string_view text) {
-    if (const auto found = ids_.find(text); found != ids_.end()) return found->second;
+    if (const auto known = ids_.find(text); known != ids_.end()) return known->second;
     const auto next = static_cast<std::uint32_t>(ids_.size() + 1);
     ids_.emplace(text, next);
     table_.add({next, std::string(text)});

@@ -74,8 +74,8 @@ TEST(ArrowStream, CutOffAnywhereGivesItsWholeBatches) {
   std::vector<std::uintmax_t> ends;
   {
     Table<NameRow> table(path);
-    for (std::uint32_t each = 1; each <= 3; ++each) {
-      table.add({each, "kernel<" + std::to_string(each) + ">"});
+    for (std::uint32_t row = 1; row <= 3; ++row) {
+      table.add({row, "kernel<" + std::to_string(row) + ">"});
       table.write();
       ends.push_back(std::filesystem::file_size(path));
     }

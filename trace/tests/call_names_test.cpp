@@ -22,27 +22,27 @@ TEST(CallNames, KeepWhatOnlyLooksLikeAVersion) {
 }
 
 TEST(CallNames, OnlyCallsOfTheRuntimeThatAskNothingOfAGpuStayOnTheHost) {
-  for (const char* each : {"cudaGetLastError", "cudaGetDevice", "__cudaPushCallConfiguration",
+  for (const char* name : {"cudaGetLastError", "cudaGetDevice", "__cudaPushCallConfiguration",
                            "cudaThreadExchangeStreamCaptureMode"}) {
-    EXPECT_TRUE(stays_on_host(each)) << each;
+    EXPECT_TRUE(stays_on_host(name)) << name;
   }
-  for (const char* each : {"cudaLaunchKernel", "cudaEventQuery", "cudaMalloc",
+  for (const char* name : {"cudaLaunchKernel", "cudaEventQuery", "cudaMalloc",
                            "cudaPointerGetAttributes", "cudaFuncGetAttributes", ""}) {
-    EXPECT_FALSE(stays_on_host(each)) << each;
+    EXPECT_FALSE(stays_on_host(name)) << name;
   }
 }
 
 TEST(CallNames, CallsOfTheDriverGoBeyondTheHostIfTheyMoveOrAllocateOrWait) {
-  for (const char* each : {"cuLaunchKernelEx", "cuMemcpyHtoDAsync", "cuMemAlloc", "cuStreamQuery",
+  for (const char* name : {"cuLaunchKernelEx", "cuMemcpyHtoDAsync", "cuMemAlloc", "cuStreamQuery",
                            "cuEventRecordWithFlags", "cuCtxSynchronize", "cuGraphLaunch",
                            "cuModuleLoadData", "cuDevicePrimaryCtxRetain"}) {
-    EXPECT_TRUE(goes_beyond_host(each)) << each;
+    EXPECT_TRUE(goes_beyond_host(name)) << name;
   }
-  for (const char* each : {"cuKernelGetName", "cuKernelGetFunction", "cuCtxGetCurrent",
+  for (const char* name : {"cuKernelGetName", "cuKernelGetFunction", "cuCtxGetCurrent",
                            "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", "cuInit",
                            "cuLibraryGetKernel", "cuMemGetAddressRange", "cuStreamGetCaptureInfo",
                            "cuGraphAddKernelNode", "cuDevicePrimaryCtxGetState", ""}) {
-    EXPECT_FALSE(goes_beyond_host(each)) << each;
+    EXPECT_FALSE(goes_beyond_host(name)) << name;
   }
 }
 

@@ -51,8 +51,8 @@ TEST_F(CompactionTest, NumbersThreadsInTheOrderOfTheirFirstCalls) {
   add("runtime start=1 end=2 threadId=5 cbid=5");
   add("runtime start=3 end=4 threadId=900");
   compaction.settle(true);
-  for (const Call& each : tables.calls.rows()) {
-    EXPECT_EQ(each.thread, name(each.name) == "cudaCall5" ? 1 : 0);
+  for (const Call& call : tables.calls.rows()) {
+    EXPECT_EQ(call.thread, name(call.name) == "cudaCall5" ? 1 : 0);
   }
 }
 
@@ -115,8 +115,8 @@ TEST_F(CompactionTest, KeepsTheFirstAndTheLastOfQueriesThatFindNothingDone) {
   add(query(8, 600));
   compaction.settle(true);
   std::vector<std::uint32_t> kept;
-  for (const Call& each : tables.calls.rows())
-    kept.push_back(each.correlation);
+  for (const Call& call : tables.calls.rows())
+    kept.push_back(call.correlation);
   EXPECT_EQ(kept, (std::vector<std::uint32_t>{1, 5, 6, 7, 8}));
   EXPECT_EQ(compaction.counts().polls, 3U);
   EXPECT_EQ(compaction.counts().calls, 5U);
@@ -240,8 +240,8 @@ TEST_F(CompactionTest, KnowsTheDeviceOfAStreamByItsContextWhicheverRecordComesFi
   EXPECT_EQ(streams[1].stream, 14U);
   EXPECT_EQ(streams[2].stream, 13U);
   EXPECT_EQ(streams[2].flags, 2);
-  for (const Stream& each : streams)
-    EXPECT_EQ(each.device, 1);
+  for (const Stream& stream : streams)
+    EXPECT_EQ(stream.device, 1);
 }
 
 TEST_F(CompactionTest, NamesACallThatCuptiDoesNotKnowByItsNumber) {

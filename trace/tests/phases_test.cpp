@@ -22,7 +22,7 @@ TEST(Phases, AreThreeTimesAsLongWhenLightAndDoubleFromPairToPair) {
   Phases phases(milliseconds(50), milliseconds(0));
   std::vector<long> lengths;
   std::vector<bool> full;
-  for (int each = 0; each < 6; ++each) {
+  for (int phase = 0; phase < 6; ++phase) {
     lengths.push_back(phases.length() / milliseconds(1));
     full.push_back(phases.full());
     phases.next(milliseconds(0), 0);

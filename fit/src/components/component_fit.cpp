@@ -76,11 +76,12 @@ Eigen::MatrixXd inverse(const Eigen::MatrixXd& factor) {
   return result.selfadjointView<Eigen::Lower>();
 }
 
-double amplitude_penalty(const LogAmplitudes& of) {
+double amplitude_penalty(const LogAmplitudes& log_amplitudes) {
   double sum = 0;
   for (std::size_t i = 0; i < amplitude_count; ++i) {
     const auto& prior = about_amplitudes[i].prior;
-    const double off = (of[static_cast<Eigen::Index>(i)] - prior.log_median) / prior.log_sd;
+    const double off =
+        (log_amplitudes[static_cast<Eigen::Index>(i)] - prior.log_median) / prior.log_sd;
     sum += .5 * off * off;
   }
   return sum;
@@ -159,8 +160,8 @@ class Fitting {
               std::max(share_of_constant_left * seconds, seconds - earlier * model::poll_tick));
         }
         z[launch] = form_.median[launch] + deviate * form_.sd[launch];
-        if (const double found = evidence_about(z); found > highest) {
-          highest = found;
+        if (const double evidence = evidence_about(z); evidence > highest) {
+          highest = evidence;
           best = point_.z;
         }
       }
@@ -338,27 +339,27 @@ class Fitting {
     const Eigen::VectorXd alpha = inverted * now.residuals;
     const Disturbed none(measured_);
     const VisitNoise clean(measured_, rows_, weights_, point_.amplitudes, none);
-    Disturbed found(measured_);
+    Disturbed disturbed(measured_);
     for (Eigen::Index c = 0; c < measured_.size(); ++c) {
       const auto& at = rows_.of_cell[static_cast<std::size_t>(c)];
       if (at[2] >= 0) {
         const double variance = 1 / inverted(at[2], at[2]);
         const double base = std::max(variance - point_.disturbed.kernel[c], 1e-8);
         const double z = alpha[at[2]] * variance / std::sqrt(base);
-        if (std::abs(z) > suspicious) found.kernel[c] = base * z * z / 4;
+        if (std::abs(z) > suspicious) disturbed.kernel[c] = base * z * z / 4;
       }
     }
     for (std::size_t v = 0; v < measured_.visits.size(); ++v) {
       const Visit& visit = measured_.visits[v];
       const auto& at = rows_.of_cell[static_cast<std::size_t>(visit.cell)];
       judge(visit, v, at[0], 0, visit.step, inverted, alpha, *now.noise, clean,
-            found.step[static_cast<Eigen::Index>(v)]);
+            disturbed.step[static_cast<Eigen::Index>(v)]);
       if (visit.has_cpu) {
         judge(visit, v, at[1], 1, visit.cpu, inverted, alpha, *now.noise, clean,
-              found.cpu[static_cast<Eigen::Index>(v)]);
+              disturbed.cpu[static_cast<Eigen::Index>(v)]);
       }
     }
-    point_.disturbed = std::move(found);
+    point_.disturbed = std::move(disturbed);
   }
 
   // Predicts a visit's time from the other cells and the other visits of its own cell.

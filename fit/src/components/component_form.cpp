@@ -119,12 +119,12 @@ Form with_priors(model::StepModel model, const std::vector<Cell>& steps,
   const auto& parameters = form.model.parameter_list();
   for (Eigen::Index i = 0; i < count; ++i) {
     const model::Parameter& parameter = parameters[static_cast<std::size_t>(i)];
-    const auto found =
-        std::ranges::find(known, parameter.name, [](const auto& each) { return each.first; });
-    const bool is_known = found != known.end();
+    const auto given =
+        std::ranges::find(known, parameter.name, [](const auto& prior) { return prior.first; });
+    const bool is_known = given != known.end();
     const double sign = parameter.reciprocal ? -1 : 1;
-    form.sd[i] = is_known ? found->second.log_sd : parameter.prior.log_sd;
-    form.median[i] = sign * (is_known                     ? found->second.log_median
+    form.sd[i] = is_known ? given->second.log_sd : parameter.prior.log_sd;
+    form.median[i] = sign * (is_known                     ? given->second.log_median
                              : parameter.prior.median > 0 ? std::log(parameter.prior.median)
                                                           : 0.0);
   }
@@ -134,8 +134,8 @@ Form with_priors(model::StepModel model, const std::vector<Cell>& steps,
   // bound is a good guess.
   for (Eigen::Index i = 0; i < count; ++i) {
     const model::Parameter& parameter = parameters[static_cast<std::size_t>(i)];
-    const bool is_known =
-        std::ranges::any_of(known, [&](const auto& each) { return each.first == parameter.name; });
+    const bool is_known = std::ranges::any_of(
+        known, [&](const auto& prior) { return prior.first == parameter.name; });
     if (is_known || parameter.prior.median > 0) continue;
     Eigen::VectorXd alone = Eigen::VectorXd::Constant(count, log_nothing);
     for (Eigen::Index j = 0; j < count; ++j) {

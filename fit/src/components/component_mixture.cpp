@@ -73,8 +73,8 @@ void require_usable(const Measured& measured) {
 
 void require_host_work(const Measured& measured, const std::vector<Candidate>& candidates) {
   if (std::ranges::none_of(measured.visits, &Visit::has_cpu)) return;
-  for (const Candidate& each : candidates) {
-    if (name(each.model.terms().value_or(model::StepTerms{}).cpu) == "none") {
+  for (const Candidate& candidate : candidates) {
+    if (name(candidate.model.terms().value_or(model::StepTerms{}).cpu) == "none") {
       throw std::invalid_argument("host times cannot be fitted by forms without host work");
     }
   }
@@ -87,13 +87,13 @@ Mixture::Mixture(Measured measured, std::vector<Component> components)
   if (components_.empty()) throw std::invalid_argument("a mixture needs components");
   require_usable(measured_);
   fits_.reserve(components_.size());
-  for (const Component& each : components_) {
-    const auto count = static_cast<Eigen::Index>(each.form.model.parameter_count()) + 1;
-    if (each.form.parameter_count() != count || each.point.z.size() != count ||
-        each.form.sd.size() != count) {
+  for (const Component& fitted : components_) {
+    const auto count = static_cast<Eigen::Index>(fitted.form.model.parameter_count()) + 1;
+    if (fitted.form.parameter_count() != count || fitted.point.z.size() != count ||
+        fitted.form.sd.size() != count) {
       throw std::invalid_argument("a component has another number of parameters than its form");
     }
-    fits_.emplace_back(each.form, measured_, each.point);
+    fits_.emplace_back(fitted.form, measured_, fitted.point);
   }
 }
 
@@ -173,20 +173,21 @@ Mixture fit_components(const Measured& measured, const std::vector<Candidate>& c
   std::vector<Tried> tried;
   const auto try_all = [&](const std::vector<std::size_t>& which, const LogAmplitudes& start) {
     const std::size_t before = tried.size();
-    std::vector<std::vector<Tried>> found(which.size());
+    std::vector<std::vector<Tried>> results(which.size());
     parallel_for(which.size(), threads, 1, [&](std::size_t i) {
       const Candidate& candidate = candidates[which[i]];
       Form form = with_priors(candidate.model, cells, medians, candidate.known);
       try {
         Point point = fit_form(form, measured, start);
         const double evidence = FormFit(form, measured, point).log_evidence();
-        found[i].push_back({{std::move(form), std::move(point), 0}, evidence + candidate.log_odds});
+        results[i].push_back(
+            {{std::move(form), std::move(point), 0}, evidence + candidate.log_odds});
       } catch (const NotFitted&) {  // other candidates are still tried
-        found[i].clear();
+        results[i].clear();
       }
     });
-    for (auto& each : found) {
-      for (auto& one : each)
+    for (auto& fits : results) {
+      for (auto& one : fits)
         tried.push_back(std::move(one));
     }
     return tried.size() > before;
@@ -206,9 +207,10 @@ Mixture fit_components(const Measured& measured, const std::vector<Candidate>& c
   const auto better = [](const Tried& a, const Tried& b) { return a.log_weight < b.log_weight; };
   const Tried& best = *std::ranges::max_element(tried, better);
   std::vector<std::string_view> hopeful;
-  for (const Tried& each : tried) {
-    if (each.log_weight > best.log_weight - hopeless) {
-      hopeful.push_back(name(each.component.form.model.terms().value_or(model::StepTerms{}).gpu));
+  for (const Tried& attempt : tried) {
+    if (attempt.log_weight > best.log_weight - hopeless) {
+      hopeful.push_back(
+          name(attempt.component.form.model.terms().value_or(model::StepTerms{}).gpu));
     }
   }
   std::vector<std::size_t> rest;
@@ -221,15 +223,15 @@ Mixture fit_components(const Measured& measured, const std::vector<Candidate>& c
   const double largest = std::ranges::max_element(tried, better)->log_weight;
   std::vector<Component> components;
   double sum = 0;
-  for (Tried& each : tried) {
-    const double weight = std::exp(each.log_weight - largest);
+  for (Tried& attempt : tried) {
+    const double weight = std::exp(attempt.log_weight - largest);
     if (weight < negligible_weight) continue;
-    each.component.weight = weight;
+    attempt.component.weight = weight;
     sum += weight;
-    components.push_back(std::move(each.component));
+    components.push_back(std::move(attempt.component));
   }
-  for (Component& each : components)
-    each.weight /= sum;
+  for (Component& component : components)
+    component.weight /= sum;
   std::ranges::sort(components, std::ranges::greater{}, &Component::weight);
   return {measured, std::move(components)};
 }

@@ -159,8 +159,8 @@ VisitNoise::Slopes VisitNoise::slopes(const Eigen::MatrixXd& inverse,
     const double share =
         variance_[1][visit.cell] > 0 ? std::sqrt(variance_[1][visit.cell] / cpu_variance_) : 0;
     std::array<Eigen::Matrix2d, 4> d;
-    for (auto& each : d)
-      each.setZero();
+    for (auto& derivative : d)
+      derivative.setZero();
     d[0](0, 0) = 2 * variance_[0][visit.cell];
     d[1] << 2 * variance_[1][visit.cell], 2 * cpu_variance_ * share, 2 * cpu_variance_ * share,
         2 * cpu_variance_;

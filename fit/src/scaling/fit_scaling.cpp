@@ -49,8 +49,8 @@ std::vector<std::size_t> free_deviates(const model::scaling::Extent& extent) {
 
 double half_square(const Deviates& deviates) {
   double sum = 0;
-  for (const double each : deviates)
-    sum += each * each;
+  for (const double deviate : deviates)
+    sum += deviate * deviate;
   return .5 * sum;
 }
 
@@ -75,17 +75,17 @@ Learned learn(const Cells& cells, const Correlations& among, const std::vector<P
     const Deviates at = with(x);
     const Process process(among, amplitudes(at), cells);
     std::vector<double> log_weights;
-    for (const Plausible& each : forms | std::views::take(forms_for_amplitudes)) {
-      const FormFit fit = fit_form(each.form, cells, process, each.parameters, 6);
-      log_weights.push_back(fit.log_evidence + log_odds(each.form, extent));
+    for (const Plausible& plausible : forms | std::views::take(forms_for_amplitudes)) {
+      const FormFit fit = fit_form(plausible.form, cells, process, plausible.parameters, 6);
+      log_weights.push_back(fit.log_evidence + log_odds(plausible.form, extent));
     }
     return half_square(at) - log_sum_exp(log_weights);
   };
   Eigen::VectorXd start(static_cast<Eigen::Index>(free.size()));
   for (std::size_t i = 0; i < free.size(); ++i)
     start[static_cast<Eigen::Index>(i)] = deviates[free[i]];
-  const Eigen::VectorXd found = minimize(cost, start, .02, 100);
-  return {with(found), cost(found)};
+  const Eigen::VectorXd minimum = minimize(cost, start, .02, 100);
+  return {with(minimum), cost(minimum)};
 }
 
 // The distance of each cell from its prediction by all others: leave-one-out residuals of a
@@ -119,7 +119,7 @@ Deviates set_apart(Cells& cells, const Correlations& among, const std::vector<Pl
   // One wild cell among few makes all noise seem large; among many it does not.
   const double suspicious = count <= most_cells_to_search ? 1.5 : 3.5;
   Learned learned{deviates, std::numeric_limits<double>::quiet_NaN()};
-  for (Eigen::Index found = 0; found <= count / most_unlike_share; ++found) {
+  for (Eigen::Index unlike = 0; unlike <= count / most_unlike_share; ++unlike) {
     const Process process(among, amplitudes(learned.deviates), cells);
     const LeftOut left_out = leave_out(cells, process, forms.front());
     Eigen::ArrayXd far = left_out.residual.cwiseQuotient(left_out.sd).cwiseAbs();
@@ -173,10 +173,10 @@ std::vector<Component> components_about(const Cells& cells, const Correlations& 
                                         const Deviates& deviates, unsigned threads) {
   const auto extent = cells.extent();
   std::vector<Deviates> points{deviates};
-  for (const std::size_t each : free_deviates(extent)) {
+  for (const std::size_t deviate : free_deviates(extent)) {
     for (const double step : {-integration_step, integration_step}) {
       points.push_back(deviates);
-      points.back()[each] += step;
+      points.back()[deviate] += step;
     }
   }
   std::vector<Component> components(points.size() * forms.size());
@@ -198,14 +198,14 @@ std::vector<Component> components_about(const Cells& cells, const Correlations& 
 void normalize(std::vector<Component>& components) {
   const double largest = std::ranges::max(components, {}, &Component::weight).weight;
   double sum = 0;
-  for (Component& each : components)
-    sum += each.weight = std::exp(each.weight - largest);
+  for (Component& component : components)
+    sum += component.weight = std::exp(component.weight - largest);
   std::erase_if(components, [&](const Component& c) { return c.weight < negligible_weight * sum; });
   sum = 0;
-  for (const Component& each : components)
-    sum += each.weight;
-  for (Component& each : components)
-    each.weight /= sum;
+  for (const Component& component : components)
+    sum += component.weight;
+  for (Component& component : components)
+    component.weight /= sum;
 }
 
 }  // namespace

@@ -36,8 +36,8 @@ Mixture::Mixture(Cells cells, std::vector<Component> components, double slope_er
       throw std::invalid_argument("a form needs one coefficient a term, and a power where free");
     }
     if (i == 0 || deviates != components_[i - 1].deviates) {
-      const Amplitudes of = amplitudes(deviates);
-      points_.push_back({of, Process(among, of, cells_)});
+      const Amplitudes at_point = amplitudes(deviates);
+      points_.push_back({at_point, Process(among, at_point, cells_)});
     }
     point_of_.push_back(points_.size() - 1);
     fits_.push_back(fit_form(form, cells_, points_.back().process, parameters, 0));

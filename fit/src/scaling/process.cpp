@@ -25,14 +25,14 @@ Correlations::Correlations(const Cells& rows, const Cells& columns) {
   each_[2] = correlation(gpus[0], gpus[1], priors.length[2]);
 }
 
-Eigen::MatrixXd Correlations::covariance(const Amplitudes& of) const {
-  const auto& a = of.process;
+Eigen::MatrixXd Correlations::covariance(const Amplitudes& amplitudes) const {
+  const auto& a = amplitudes.process;
   return a[0] * a[0] * each_[0] + a[1] * a[1] * each_[1] + a[2] * a[2] * each_[2];
 }
 
-Process::Process(const Correlations& among, const Amplitudes& of, const Cells& cells) {
-  Eigen::MatrixXd covariance = among.covariance(of);
-  covariance.diagonal().array() += of.noise * of.noise + least_variance;
+Process::Process(const Correlations& among, const Amplitudes& amplitudes, const Cells& cells) {
+  Eigen::MatrixXd covariance = among.covariance(amplitudes);
+  covariance.diagonal().array() += amplitudes.noise * amplitudes.noise + least_variance;
   covariance.diagonal() += cells.variance + cells.local;
   factor_ = covariance.llt().matrixL();
   log_determinant_ = factor_.diagonal().array().log().sum();

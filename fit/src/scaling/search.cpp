@@ -55,29 +55,30 @@ bool is_filling(std::size_t term) {
 // is represented in proportion to its weight (systematic resampling).
 std::vector<Plausible> resampled(std::vector<Plausible> forms, std::size_t most) {
   const double best = std::ranges::max(forms, {}, &Plausible::log_weight).log_weight;
-  std::erase_if(forms,
-                [&](const Plausible& each) { return each.log_weight < best + least_log_weight; });
-  std::ranges::sort(forms, {}, [](const Plausible& each) {
-    return std::tuple(each.form.growth, each.form.overlap, each.form.terms);
+  std::erase_if(forms, [&](const Plausible& candidate) {
+    return candidate.log_weight < best + least_log_weight;
+  });
+  std::ranges::sort(forms, {}, [](const Plausible& candidate) {
+    return std::tuple(candidate.form.growth, candidate.form.overlap, candidate.form.terms);
   });
   if (forms.size() <= most) return forms;
   double sum = 0;
-  for (const Plausible& each : forms)
-    sum += std::exp(each.log_weight - best);
+  for (const Plausible& candidate : forms)
+    sum += std::exp(candidate.log_weight - best);
   const double share = sum / static_cast<double>(most);
   std::vector<Plausible> kept;
   double passed = 0;
   double next = share / 2;
-  for (Plausible& each : forms) {
-    passed += std::exp(each.log_weight - best);
+  for (Plausible& candidate : forms) {
+    passed += std::exp(candidate.log_weight - best);
     int times = 0;
     while (next < passed) {
       ++times;
       next += share;
     }
     if (times == 0) continue;
-    each.log_stands_for = std::log(times * share) + best - each.log_weight;
-    kept.push_back(std::move(each));
+    candidate.log_stands_for = std::log(times * share) + best - candidate.log_weight;
+    kept.push_back(std::move(candidate));
   }
   return kept;
 }
@@ -113,8 +114,8 @@ class Search {
     for (std::size_t level = 1; level <= most_terms; ++level) {
       forms.clear();
       for (const bool fills : {false, true}) {
-        for (const Plausible& each : best(fills ? most_opened : beam, fills))
-          vary(each.form, forms);
+        for (const Plausible& plausible : best(fills ? most_opened : beam, fills))
+          vary(plausible.form, forms);
       }
       try_all(forms);
     }
@@ -157,8 +158,8 @@ class Search {
 
   // A form contains the work once; if every GPU does all of it, it has no shares.
   static bool joins(std::size_t term, const Form& form) {
-    const auto has = [&](std::size_t each) {
-      return std::ranges::find(form.terms, each) != form.terms.end();
+    const auto has = [&](std::size_t other) {
+      return std::ranges::find(form.terms, other) != form.terms.end();
     };
     if (is_filling(term) && form.fills()) return false;
     const bool of_shares = model::scaling::terms[term].place == model::scaling::Place::work;
@@ -179,8 +180,8 @@ class Search {
           {form, known == before_.end() ? Eigen::VectorXd{} : known->second.parameters});
     }
     weigh(fresh, cells_, process_, threads_);
-    for (Plausible& each : fresh)
-      tried_.emplace(each.form, each);
+    for (Plausible& candidate : fresh)
+      tried_.emplace(candidate.form, candidate);
   }
 
   // The most plausible forms whose GPUs are full, or may not be.
@@ -234,10 +235,10 @@ void weigh(std::vector<Plausible>& forms, const Cells& cells, const Process& pro
            unsigned threads) {
   const auto extent = cells.extent();
   parallel_for(forms.size(), threads, 4, [&](std::size_t i) {
-    Plausible& each = forms[i];
-    FormFit fit = fit_form(each.form, cells, process, each.parameters);
-    each.log_weight = fit.log_evidence + log_odds(each.form, extent);
-    each.parameters = std::move(fit.parameters);
+    Plausible& candidate = forms[i];
+    FormFit fit = fit_form(candidate.form, cells, process, candidate.parameters);
+    candidate.log_weight = fit.log_evidence + log_odds(candidate.form, extent);
+    candidate.parameters = std::move(fit.parameters);
   });
 }
 
@@ -257,10 +258,10 @@ std::vector<Plausible> open_laws(const std::vector<Plausible>& forms, const Cell
                                  const Process& process, std::size_t most, unsigned threads) {
   const auto extent = cells.extent();
   std::set<std::vector<std::size_t>> bases;
-  for (const Plausible& each : forms) {
-    if (!each.form.fills() || bases.size() >= 2 * most_opened) continue;
+  for (const Plausible& plausible : forms) {
+    if (!plausible.form.fills() || bases.size() >= 2 * most_opened) continue;
     // A minimum time of any kind: these are adjacent in the catalogue.
-    std::vector<std::size_t> base = each.form.terms;
+    std::vector<std::size_t> base = plausible.form.terms;
     const auto least = std::ranges::find_if(base, is_filling);
     for (std::size_t term = 0; term < model::scaling::terms.size(); ++term) {
       if (!is_filling(term) || !model::scaling::terms[term].offered(extent)) continue;

@@ -185,10 +185,10 @@ class Mpi : public Star {
   }
 
   // In place: sends every process's slice, `each` values per particle, to all the others.
-  void all_gather(void* data, int each, MPI_Datatype type) {
+  void all_gather(void* data, int values, MPI_Datatype type) {
     if (!takes_part()) return;
     MPI_Datatype particle = MPI_DATATYPE_NULL;
-    check(MPI_Type_contiguous(each, type, &particle), "MPI_Type_contiguous");
+    check(MPI_Type_contiguous(values, type, &particle), "MPI_Type_contiguous");
     check(MPI_Type_commit(&particle), "MPI_Type_commit");
     const int status = MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, count_.data(),
                                       first_.data(), particle, *comm_);

@@ -26,9 +26,9 @@ constexpr const char* driver = "libcuda.so";
 constexpr const char* management = "libnvidia-ml.so";
 
 const char* file_of(const void* address) {
-  Dl_info found;
-  const bool known = ::dladdr(address, &found) != 0 && found.dli_fname != nullptr;
-  return known && *found.dli_fname != '\0' ? found.dli_fname : "code of no library";
+  Dl_info info;
+  const bool known = ::dladdr(address, &info) != 0 && info.dli_fname != nullptr;
+  return known && *info.dli_fname != '\0' ? info.dli_fname : "code of no library";
 }
 
 // Whether the last part of a path begins with these letters, whatever its folder and version.

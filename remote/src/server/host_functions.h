@@ -87,9 +87,9 @@ class HostFunctions {
   void listen() noexcept {
     try {
       for (;;) {
-        std::array<std::byte, HostDone::size> said{};
-        read_all(*connection_, said);
-        const auto done = decode<HostDone>(said);
+        std::array<std::byte, HostDone::size> message{};
+        read_all(*connection_, message);
+        const auto done = decode<HostDone>(message);
         const std::lock_guard lock(mutex_);
         done_.insert(done.function);
         changed_.notify_all();

@@ -44,8 +44,8 @@ SharedMemory SharedMemory::make(std::size_t bytes, bool at_once) {
 }
 
 SharedMemory SharedMemory::adopt(support::Descriptor file, std::size_t bytes) {
-  const int found = ::fcntl(file.get(), F_GET_SEALS);
-  if (found < 0 || (found & seals) != seals || !is_usual(file.get()))
+  const int set_seals = ::fcntl(file.get(), F_GET_SEALS);
+  if (set_seals < 0 || (set_seals & seals) != seals || !is_usual(file.get()))
     throw std::runtime_error("shared memory: it is not sealed");
   struct stat facts{};
   if (::fstat(file.get(), &facts) != 0) fail("fstat");

@@ -97,9 +97,9 @@ template <class Step>
 std::vector<double> timed(int steps, Step step) {
   std::vector<double> us;
   us.reserve(static_cast<std::size_t>(steps));
-  for (int each = 0; each < steps; ++each) {
+  for (int k = 0; k < steps; ++k) {
     const auto begin = std::chrono::steady_clock::now();
-    step(each);
+    step(k);
     us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
                      .count());
   }
@@ -115,7 +115,7 @@ float* memory(std::size_t bytes) {
 
 void launch(const Options& options, float* out, cudaStream_t stream, int count) {
   const auto ns = static_cast<long long>(options.busy_us * 1e3);
-  for (int each = 0; each < count; ++each)
+  for (int k = 0; k < count; ++k)
     busy<<<4, 32, 0, stream>>>(out, ns);
   CHECK(cudaGetLastError());
 }
@@ -179,12 +179,12 @@ std::vector<double> copies(const Options& options) {
 std::vector<double> events(const Options& options) {
   float* const out = memory(1024);
   cudaStream_t streams[2] = {};
-  for (cudaStream_t& each : streams) {
-    CHECK(cudaStreamCreateWithFlags(&each, cudaStreamNonBlocking));
+  for (cudaStream_t& stream : streams) {
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   }
   cudaEvent_t done[2] = {};
-  for (cudaEvent_t& each : done) {
-    CHECK(cudaEventCreateWithFlags(&each, cudaEventDisableTiming));
+  for (cudaEvent_t& event : done) {
+    CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
   }
   auto us = timed(options.steps, [&](int) {
     launch(options, out, streams[0], 1);
@@ -265,8 +265,8 @@ std::vector<double> threads(const Options& options) {
       if (number == 0) first = us;
     });
   }
-  for (std::thread& each : all)
-    each.join();
+  for (std::thread& thread : all)
+    thread.join();
   asked.add("kernels", 1LL * count * options.steps * options.launches);
   asked.add("cudaLaunchKernel", 1LL * count * options.steps * options.launches);
   asked.add("cudaStreamSynchronize", 1LL * count * options.steps);
@@ -278,18 +278,18 @@ std::vector<double> driver(const Options& options) {
   cudaFunction_t function = nullptr;
   CHECK(cudaGetFuncBySymbol(&function, reinterpret_cast<const void*>(busy)));
   void* entry = nullptr;
-  cudaDriverEntryPointQueryResult found{};
+  cudaDriverEntryPointQueryResult result{};
 #if CUDART_VERSION >= 13000
-  CHECK(
-      cudaGetDriverEntryPointByVersion("cuLaunchKernel", &entry, 12000, cudaEnableDefault, &found));
+  CHECK(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &entry, 12000, cudaEnableDefault,
+                                         &result));
 #else
-  CHECK(cudaGetDriverEntryPoint("cuLaunchKernel", &entry, cudaEnableDefault, &found));
+  CHECK(cudaGetDriverEntryPoint("cuLaunchKernel", &entry, cudaEnableDefault, &result));
 #endif
   const auto launch_kernel = reinterpret_cast<decltype(&cuLaunchKernel)>(entry);
   auto ns = static_cast<long long>(options.busy_us * 1e3);
   void* arguments[] = {&out, &ns};
   auto us = timed(options.steps, [&](int) {
-    for (int each = 0; each < options.launches; ++each) {
+    for (int k = 0; k < options.launches; ++k) {
       launch_kernel(function, 4, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr);
     }
     CHECK(cudaDeviceSynchronize());

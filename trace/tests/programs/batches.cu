@@ -57,15 +57,11 @@ class Batches : public Program {
     for (std::int64_t i = 0; i < n_; ++i)
       lane.given[static_cast<std::size_t>(i)] = static_cast<Byte>(i + batch);
     const auto stream = lane.stream.get();
-    check(cudaMemcpyAsync(lane.on_gpu.data(), lane.given.data(), lane.given.size(),
-                          cudaMemcpyHostToDevice, stream),
-          "cudaMemcpyAsync");
+    queue_to_gpu(lane.on_gpu.data(), lane.given.data(), lane.given.size(), stream);
     change<<<blocks_of(n_, usual_threads), usual_threads, 0, stream>>>(lane.on_gpu.data(), n_,
                                                                        static_cast<Byte>(batch));
     check_launch("change");
-    check(cudaMemcpyAsync(lane.made.data(), lane.on_gpu.data(), lane.made.bytes(),
-                          cudaMemcpyDeviceToHost, stream),
-          "cudaMemcpyAsync");
+    queue_to_host(lane.made.data(), lane.on_gpu.data(), lane.made.bytes(), stream);
     lane.done.record(stream);
   }
   void collect(Lane& lane) {
@@ -80,15 +76,12 @@ class Batches : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Batches>(
-      {.name = "batches",
-       .what = "Six batches of n bytes over three streams, each behind the host's own work on it.",
-       .unit = "bytes",
-       .sizes = "4096,65536,1048576",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Batches>(cell); }
+const About about{
+    .name = "batches",
+    .what = "Six batches of n bytes over three streams, each behind the host's own work on it.",
+    .unit = "bytes",
+    .sizes = "4096,65536,1048576"};
+
+}  // namespace gpucast::trace

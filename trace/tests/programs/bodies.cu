@@ -98,16 +98,13 @@ class Bodies : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Bodies>(
-      {.name = "bodies",
-       .what = "n bodies that attract one another, four steps of time; then their positions "
-               "come to pinned memory.",
-       .unit = "bodies",
-       .sizes = "1024,8192,32768",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Bodies>(cell); }
+const About about{.name = "bodies",
+                  .what =
+                      "n bodies that attract one another, four steps of time; then their positions "
+                      "come to pinned memory.",
+                  .unit = "bodies",
+                  .sizes = "1024,8192,32768"};
+
+}  // namespace gpucast::trace

@@ -141,16 +141,16 @@ class ConjugateGradients : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<ConjugateGradients>(
-      {.name = "conjugate-gradients",
-       .what = "Eight iterations of conjugate gradients on a grid of n unknowns; each reads the "
-               "residual back.",
-       .unit = "unknowns",
-       .sizes = "1024,16384,262144,4194304",
-       .settings = {}},
-      argc, argv);
+std::unique_ptr<Program> make(const Cell& cell) {
+  return std::make_unique<ConjugateGradients>(cell);
 }
+const About about{
+    .name = "conjugate-gradients",
+    .what =
+        "Eight iterations of conjugate gradients on a grid of n unknowns; each reads the "
+        "residual back.",
+    .unit = "unknowns",
+    .sizes = "1024,16384,262144,4194304"};
+
+}  // namespace gpucast::trace

@@ -54,9 +54,7 @@ class Eigenvector : public Program {
       value_ = std::sqrt(last_ / n_);
       scale = 1 / value_;
     }
-    check(cudaMemcpyAsync(seen_.data(), product_.data(), looked_at * sizeof(double),
-                          cudaMemcpyDeviceToHost),
-          "cudaMemcpyAsync");
+    queue_to_host(seen_.data(), product_.data(), looked_at * sizeof(double), nullptr);
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
@@ -77,16 +75,13 @@ class Eigenvector : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Eigenvector>(
-      {.name = "eigenvector",
-       .what = "Five iterations of the power method with a sparse matrix of n rows; the "
-               "host reads each norm.",
-       .unit = "rows",
-       .sizes = "1024,262144,4194304",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Eigenvector>(cell); }
+const About about{.name = "eigenvector",
+                  .what =
+                      "Five iterations of the power method with a sparse matrix of n rows; the "
+                      "host reads each norm.",
+                  .unit = "rows",
+                  .sizes = "1024,262144,4194304"};
+
+}  // namespace gpucast::trace

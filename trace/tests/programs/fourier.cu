@@ -46,9 +46,7 @@ class Fourier : public Program {
 
   void step() override {
     const auto stream = stream_.get();
-    check(cudaMemcpyAsync(on_gpu_.data(), given_.data(), given_.bytes(), cudaMemcpyHostToDevice,
-                          stream),
-          "cudaMemcpyAsync");
+    queue_to_gpu(on_gpu_.data(), given_.data(), given_.bytes(), stream);
     const auto bits = static_cast<unsigned>(std::countr_zero(n_));
     reverse<<<blocks_of(n_, usual_threads), usual_threads, 0, stream>>>(values_.data(),
                                                                         on_gpu_.data(), n_, bits);
@@ -58,9 +56,7 @@ class Fourier : public Program {
                                                                                 half);
       check_launch("butterfly");
     }
-    check(cudaMemcpyAsync(received_.data(), values_.data(), values_.bytes(), cudaMemcpyDeviceToHost,
-                          stream),
-          "cudaMemcpyAsync");
+    queue_to_host(received_.data(), values_.data(), values_.bytes(), stream);
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   }
 
@@ -83,16 +79,13 @@ class Fourier : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Fourier>(
-      {.name = "fourier",
-       .what = "A Fourier transform of n points, a power of two, by a launch a stage: from "
-               "pinned memory and back.",
-       .unit = "points",
-       .sizes = "4096,65536,1048576",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Fourier>(cell); }
+const About about{.name = "fourier",
+                  .what =
+                      "A Fourier transform of n points, a power of two, by a launch a stage: from "
+                      "pinned memory and back.",
+                  .unit = "points",
+                  .sizes = "4096,65536,1048576"};
+
+}  // namespace gpucast::trace

@@ -57,8 +57,7 @@ class Graph : public Program {
     const Event done(cudaEventDisableTiming);
     const cudaStream_t main = main_stream.get();
     check(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    check(cudaMemcpyAsync(data_.data(), sent_.data(), sent_.bytes(), cudaMemcpyHostToDevice, main),
-          "cudaMemcpyAsync");
+    queue_to_gpu(data_.data(), sent_.data(), sent_.bytes(), main);
     copied.record(main);
     copied.hold(side.get());
     for (std::int64_t k = 0; k < kernels_; ++k) {
@@ -68,9 +67,7 @@ class Graph : public Program {
     }
     done.record(side.get());
     done.hold(main);
-    check(cudaMemcpyAsync(received_.data(), data_.data(), sent_.bytes(), cudaMemcpyDeviceToHost,
-                          main),
-          "cudaMemcpyAsync");
+    queue_to_host(received_.data(), data_.data(), sent_.bytes(), main);
     cudaGraph_t graph = nullptr;
     check(cudaStreamEndCapture(main, &graph), "cudaStreamEndCapture");
     return Description(graph);
@@ -84,15 +81,12 @@ class Graph : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Graph>(
-      {.name = "graph",
-       .what = "A CUDA graph of two chains of n kernels between a copy to the GPU and one back.",
-       .unit = "kernels",
-       .sizes = "5,50,500",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Graph>(cell); }
+const About about{
+    .name = "graph",
+    .what = "A CUDA graph of two chains of n kernels between a copy to the GPU and one back.",
+    .unit = "kernels",
+    .sizes = "5,50,500"};
+
+}  // namespace gpucast::trace

@@ -57,8 +57,8 @@ struct Part {
         borders(pinned, static_cast<std::size_t>(side)) {
     check(cudaSetDevice(gpu), "cudaSetDevice");
     stream = Stream::independent();
-    for (auto& each : grids)
-      each =
+    for (auto& grid : grids)
+      grid =
           DeviceArray<double>(static_cast<std::size_t>(rows + 2) * static_cast<std::size_t>(side));
   }
 
@@ -107,10 +107,10 @@ class HaloExchange : public Program {
       }
     }
     for (const auto& part : parts_) {
-      const auto found = grid_of(*part);
+      const auto grid = grid_of(*part);
       for (std::size_t k = static_cast<std::size_t>(side_);
-           k + static_cast<std::size_t>(side_) < found.size(); ++k) {
-        if (found[k] != expected[k + static_cast<std::size_t>(part->first * side_)]) {
+           k + static_cast<std::size_t>(side_) < grid.size(); ++k) {
+        if (grid[k] != expected[k + static_cast<std::size_t>(part->first * side_)]) {
           return "cell " + std::to_string(k) + " of GPU " + std::to_string(part->gpu);
         }
       }
@@ -168,11 +168,11 @@ class HaloExchange : public Program {
     const auto grid = start(side_);
     for (const auto& part : parts_) {
       check(cudaSetDevice(part->gpu), "cudaSetDevice");
-      for (const auto& each : part->grids) {
-        check(
-            cudaMemcpy(each.data(), grid.data() + static_cast<std::ptrdiff_t>(part->first) * side_,
-                       each.bytes(), cudaMemcpyHostToDevice),
-            "cudaMemcpy");
+      for (const auto& on_gpu : part->grids) {
+        check(cudaMemcpy(on_gpu.data(),
+                         grid.data() + static_cast<std::ptrdiff_t>(part->first) * side_,
+                         on_gpu.bytes(), cudaMemcpyHostToDevice),
+              "cudaMemcpy");
       }
       check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
@@ -191,17 +191,16 @@ class HaloExchange : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<HaloExchange>(
-      {.name = "halo-exchange",
-       .what = "Four sweeps over a grid of n cells whose rows are shared out to GPUs; borders go "
-               "through the host's pinned or pageable memory.",
-       .unit = "cells",
-       .sizes = "16384,262144,4194304",
-       .settings = {"pinned", "pageable"},
-       .most_gpus = 16},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<HaloExchange>(cell); }
+const About about{
+    .name = "halo-exchange",
+    .what =
+        "Four sweeps over a grid of n cells whose rows are shared out to GPUs; borders go "
+        "through the host's pinned or pageable memory.",
+    .unit = "cells",
+    .sizes = "16384,262144,4194304",
+    .settings = {"pinned", "pageable"},
+    .most_gpus = 16};
+
+}  // namespace gpucast::trace

@@ -34,9 +34,7 @@ class Histogram : public Program {
     count<<<std::min(blocks_of(n_, threads), most_blocks), threads, 0, stream_.get()>>>(
         counts_.data(), n_, seed_);
     check(cudaGetLastError(), "launch of count");
-    check(cudaMemcpyAsync(received_.data(), counts_.data(), counts_.bytes(), cudaMemcpyDeviceToHost,
-                          stream_.get()),
-          "cudaMemcpyAsync");
+    queue_to_host(received_.data(), counts_.data(), counts_.bytes(), stream_.get());
     counted_.record(stream_.get());
     wait();
     for (std::uint32_t bin = 0; bin < bins; ++bin)
@@ -80,16 +78,15 @@ class Histogram : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Histogram>(
-      {.name = "histogram",
-       .what = "n random numbers counted on the GPU; the host waits for the counts (case wait) "
-               "or asks for them again and again (poll).",
-       .unit = "numbers",
-       .sizes = "4096,1048576,16777216",
-       .settings = {"wait", "poll"}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Histogram>(cell); }
+const About about{
+    .name = "histogram",
+    .what =
+        "n random numbers counted on the GPU; the host waits for the counts (case wait) "
+        "or asks for them again and again (poll).",
+    .unit = "numbers",
+    .sizes = "4096,1048576,16777216",
+    .settings = {"wait", "poll"}};
+
+}  // namespace gpucast::trace

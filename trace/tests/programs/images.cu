@@ -45,9 +45,7 @@ class Images : public Program {
   void step() override {
     for (Image& image : images_) {
       const auto stream = image.stream.get();
-      check(cudaMemcpyAsync(image.here.data(), image.given.data(), image.given.bytes(),
-                            cudaMemcpyHostToDevice, stream),
-            "cudaMemcpyAsync");
+      queue_to_gpu(image.here.data(), image.given.data(), image.given.bytes(), stream);
       for (int pass = 0; pass < passes; ++pass) {
         const bool even = pass % 2 == 0;
         smooth<<<blocks_of(n_, usual_threads), usual_threads, 0, stream>>>(
@@ -55,9 +53,7 @@ class Images : public Program {
             even ? image.here.data() : image.there.data(), n_);
         check_launch("smooth");
       }
-      check(cudaMemcpyAsync(image.made.data(), image.there.data(), image.made.bytes(),
-                            cudaMemcpyDeviceToHost, stream),
-            "cudaMemcpyAsync");
+      queue_to_host(image.made.data(), image.there.data(), image.made.bytes(), stream);
     }
     for (const Image& image : images_)
       check(cudaStreamSynchronize(image.stream.get()), "cudaStreamSynchronize");
@@ -84,16 +80,13 @@ class Images : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Images>(
-      {.name = "images",
-       .what = "Two images of n pixels, each to the GPU, through three filters, and back, "
-               "on a stream of its own.",
-       .unit = "pixels",
-       .sizes = "65536,1048576,16777216",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Images>(cell); }
+const About about{.name = "images",
+                  .what =
+                      "Two images of n pixels, each to the GPU, through three filters, and back, "
+                      "on a stream of its own.",
+                  .unit = "pixels",
+                  .sizes = "65536,1048576,16777216"};
+
+}  // namespace gpucast::trace

@@ -50,11 +50,11 @@ class ManyKernels : public Program {
       expected = expected * 1664525U + k;
     for (std::size_t gpu = 0; gpu < states_.size(); ++gpu) {
       use(gpu);
-      std::vector<std::uint32_t> found(count);
-      check(cudaMemcpy(found.data(), states_[gpu].data(), states_[gpu].bytes(),
+      std::vector<std::uint32_t> numbers(count);
+      check(cudaMemcpy(numbers.data(), states_[gpu].data(), states_[gpu].bytes(),
                        cudaMemcpyDeviceToHost),
             "cudaMemcpy");
-      if (found != std::vector(count, expected)) return "kernels ran out of order or not at all";
+      if (numbers != std::vector(count, expected)) return "kernels ran out of order or not at all";
     }
     return "";
   }
@@ -70,15 +70,12 @@ class ManyKernels : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<ManyKernels>({.name = "many-kernels",
-                           .what = "n tiny kernels, one behind the other, and one wait for them.",
-                           .unit = "kernels",
-                           .sizes = "20,60,200,600",
-                           .settings = {},
-                           .most_gpus = 64},
-                          argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<ManyKernels>(cell); }
+const About about{.name = "many-kernels",
+                  .what = "n tiny kernels, one behind the other, and one wait for them.",
+                  .unit = "kernels",
+                  .sizes = "20,60,200,600",
+                  .most_gpus = 64};
+
+}  // namespace gpucast::trace

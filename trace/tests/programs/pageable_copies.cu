@@ -52,14 +52,11 @@ class PageableCopies : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<PageableCopies>({.name = "pageable-copies",
-                              .what = "n bytes of pageable memory to the GPU, a kernel, and back.",
-                              .unit = "bytes",
-                              .sizes = "4,16384,262144,4194304,67108864",
-                              .settings = {}},
-                             argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<PageableCopies>(cell); }
+const About about{.name = "pageable-copies",
+                  .what = "n bytes of pageable memory to the GPU, a kernel, and back.",
+                  .unit = "bytes",
+                  .sizes = "4,16384,262144,4194304,67108864"};
+
+}  // namespace gpucast::trace

@@ -26,8 +26,8 @@ class Pipeline : public Program {
     for (std::size_t k = 0; k < sent_.size(); ++k)
       sent_[k] = static_cast<std::uint32_t>(k) + 1;
     // A chunk's buffer is also free before the first step.
-    for (const Event& each : freed_)
-      each.record(working_.get());
+    for (const Event& freed : freed_)
+      freed.record(working_.get());
   }
 
   void step() override {
@@ -58,9 +58,7 @@ class Pipeline : public Program {
     const std::size_t buffer = chunk % buffers;
     const cudaStream_t stream = uploading_.get();
     freed_.at(buffer).hold(stream);
-    check(cudaMemcpyAsync(in_.at(buffer).data(), sent_.data() + chunk * size(), bytes(),
-                          cudaMemcpyHostToDevice, stream),
-          "cudaMemcpyAsync");
+    queue_to_gpu(in_.at(buffer).data(), sent_.data() + chunk * size(), bytes(), stream);
     filled_.at(buffer).record(stream);
   }
   void compute(std::size_t chunk) {
@@ -70,9 +68,7 @@ class Pipeline : public Program {
     work<<<blocks_of(n_, threads), threads, 0, stream>>>(out_.data(), in_.at(buffer).data(), n_);
     check(cudaGetLastError(), "launch of work");
     freed_.at(buffer).record(stream);
-    check(cudaMemcpyAsync(received_.data() + chunk * size(), out_.data(), bytes(),
-                          cudaMemcpyDeviceToHost, stream),
-          "cudaMemcpyAsync");
+    queue_to_host(received_.data() + chunk * size(), out_.data(), bytes(), stream);
   }
 
   using Events = std::array<Event, buffers>;
@@ -88,15 +84,12 @@ class Pipeline : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Pipeline>(
-      {.name = "pipeline",
-       .what = "Eight chunks of n numbers through a double-buffered pipeline of two streams.",
-       .unit = "numbers",
-       .sizes = "4096,65536,524288,2097152",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Pipeline>(cell); }
+const About about{
+    .name = "pipeline",
+    .what = "Eight chunks of n numbers through a double-buffered pipeline of two streams.",
+    .unit = "numbers",
+    .sizes = "4096,65536,524288,2097152"};
+
+}  // namespace gpucast::trace

@@ -36,7 +36,7 @@ struct Options {
   double warm_up = 0.2;
   records::OutputOptions output;
 
-  void declare(CLI::App* command, const About& about) {
+  void declare(CLI::App* command) {
     command->add_option("-n,--n", n, "list of sizes, in " + about.unit);
     if (about.most_gpus > 1) command->add_option("--gpus", gpus, "list of numbers of GPUs");
     if (!about.settings.empty()) {
@@ -62,7 +62,7 @@ struct Options {
   }
 };
 
-std::vector<std::string> settings_of(const std::string& list, const About& about) {
+std::vector<std::string> settings_of(const std::string& list) {
   if (about.settings.empty()) return {""};
   std::vector<std::string> chosen;
   for (std::size_t begin = 0; begin <= list.size();) {
@@ -70,8 +70,8 @@ std::vector<std::string> settings_of(const std::string& list, const About& about
     const std::string word = list.substr(begin, end - begin);
     if (std::ranges::find(about.settings, word) == about.settings.end()) {
       std::string choices;
-      for (const std::string& each : about.settings)
-        choices.append(choices.empty() ? "" : ", ").append(each);
+      for (const std::string& setting : about.settings)
+        choices.append(choices.empty() ? "" : ", ").append(setting);
       throw InputError(std::string("--case: \"").append(word).append("\" is none of ") + choices);
     }
     chosen.push_back(word);
@@ -80,10 +80,10 @@ std::vector<std::string> settings_of(const std::string& list, const About& about
   return chosen;
 }
 
-std::vector<Cell> cells_of(const Options& options, const About& about) {
+std::vector<Cell> cells_of(const Options& options) {
   std::vector<Cell> cells;
   const support::Bounds gpus{.least = 1, .most = about.most_gpus};
-  for (const std::string& setting : settings_of(options.settings, about)) {
+  for (const std::string& setting : settings_of(options.settings)) {
     for (const std::int64_t n : support::parse_number_list("--n", options.n, {})) {
       for (const std::int64_t count : support::parse_number_list("--gpus", options.gpus, gpus))
         cells.push_back({.setting = setting, .n = n, .gpus = static_cast<int>(count)});
@@ -140,13 +140,13 @@ std::vector<double> measure(Program& program, const Options& options) {
   return rule.samples();
 }
 
-records::Step step_of(const Cell& cell, const About& about) {
+records::Step step_of(const Cell& cell) {
   records::Step step{.program = about.name, .n = cell.n, .unit = about.unit, .gpus = cell.gpus};
   if (!cell.setting.empty()) step.case_name = cell.setting;
   return step;
 }
 
-std::string describe(const Cell& cell, const About& about) {
+std::string describe(const Cell& cell) {
   return about.name + (cell.setting.empty() ? "" : " " + cell.setting) + ", n " +
          std::to_string(cell.n) + ", " + std::to_string(cell.gpus) +
          (cell.gpus == 1 ? " GPU" : " GPUs");
@@ -166,12 +166,11 @@ int gpus_here(const std::vector<Cell>& cells) {
 }
 
 // Returns the exit status.
-int measure_all(const About& about, Make make, const Options& options,
-                const std::vector<std::string>& command_line) {
+int measure_all(const Options& options, const std::vector<std::string>& command_line) {
   support::require_positive("--interval", options.interval);
   support::require_positive("--max-time", options.max_seconds);
   support::require_not_negative("--warm-up", options.warm_up);
-  const auto cells = cells_of(options, about);
+  const auto cells = cells_of(options);
   const auto if_exists = options.output.if_exists();
   auto machine = records::this_machine({.name = about.name, .version = support::version},
                                        command_line, options.output.machine());
@@ -186,15 +185,14 @@ int measure_all(const About& about, Make make, const Options& options,
     const auto program = make(cell);
     const auto seconds = measure(*program, options);
     if (const std::string wrong = program->wrong(); !wrong.empty()) {
-      std::cerr << describe(cell, about) << ": error: wrong result: " << wrong << "\n";
+      std::cerr << describe(cell) << ": error: wrong result: " << wrong << "\n";
       status = 1;
       continue;
     }
     if (!std::exchange(begun, true)) file.write(to_json(machine));
-    file.write(
-        to_json(step_of(cell, about), {.machine = machine.id, .path = path, .seconds = seconds}));
-    std::cerr << describe(cell, about) << ": " << support::human_seconds(support::median(seconds))
-              << ", " << seconds.size() << " steps\n";
+    file.write(to_json(step_of(cell), {.machine = machine.id, .path = path, .seconds = seconds}));
+    std::cerr << describe(cell) << ": " << support::human_seconds(support::median(seconds)) << ", "
+              << seconds.size() << " steps\n";
   }
   file.close();
   return status;
@@ -212,21 +210,24 @@ int side_of(std::int64_t n, int least) {
   return static_cast<int>(side);
 }
 
-int run(const About& about, Make make, const std::vector<std::string>& command_line) {
+}  // namespace gpucast::trace
+
+int main(int argc, char** argv) {
+  using namespace gpucast;
+  using trace::about;
   try {
+    const std::vector<std::string> command_line(argv, argv + argc);
     support::CommandLine line(about.name, about.what);
-    Options options;
+    trace::Options options;
     options.n = about.sizes;
     options.gpus = "1";
     for (const std::string& setting : about.settings)
       options.settings += (options.settings.empty() ? "" : ",") + setting;
-    options.declare(&line, about);
+    options.declare(&line);
     if (!line.parse(command_line, std::cout)) return 0;
-    return measure_all(about, make, options, command_line);
+    return trace::measure_all(options, command_line);
   } catch (const std::exception& error) {
     std::cerr << about.name << ": error: " << error.what() << "\n";
     return support::exit_status(error);
   }
 }
-
-}  // namespace gpucast::trace

@@ -39,25 +39,14 @@ struct About {
   std::string what;   // a line for --help
   std::string unit;   // what n counts
   std::string sizes;  // the usual ones: a list of numbers
-  std::vector<std::string> settings;
+  std::vector<std::string> settings = {};
   int most_gpus = 1;
 };
 
-// Makes a cell's program; throws InputError for a size that it cannot have.
-using Make = std::unique_ptr<Program> (*)(const Cell& cell);
-
-// The body of main: writes a record of kind step for each cell. Returns the exit status: 1 if a
-// result is wrong or a GPU failed, 2 for wrong input.
-int run(const About& about, Make make, const std::vector<std::string>& command_line);
-
-// The same for a program whose constructor takes a cell.
-template <class Made>
-int run(const About& about, int argc, char** argv) {
-  const Make make = [](const Cell& cell) -> std::unique_ptr<Program> {
-    return std::make_unique<Made>(cell);
-  };
-  return run(about, make, {argv, argv + argc});
-}
+// Each program defines these; main writes a record of kind step for each cell. Making a cell's
+// program throws InputError for a size that it cannot have.
+extern const About about;
+std::unique_ptr<Program> make(const Cell& cell);
 
 // Returns the side of a square grid of n cells. Throws InputError if n is no square of at least
 // `least`.
@@ -100,6 +89,14 @@ template <class T>
 void to_host(std::vector<T>& host, const DeviceArray<T>& array) {
   check(cudaMemcpy(host.data(), array.data(), host.size() * sizeof(T), cudaMemcpyDeviceToHost),
         "cudaMemcpy");
+}
+
+// Queues a copy of memory of either kind.
+inline void queue_to_gpu(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
+}
+inline void queue_to_host(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
 }
 
 // Returns the number of blocks of `threads` threads for `count` threads.

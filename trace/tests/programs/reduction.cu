@@ -76,16 +76,12 @@ class Reduction : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Reduction>(
-      {.name = "reduction",
-       .what =
-           "Sums of n numbers, three in a row; the host reads each before it asks for the next.",
-       .unit = "numbers",
-       .sizes = "4096,1048576,33554432",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Reduction>(cell); }
+const About about{
+    .name = "reduction",
+    .what = "Sums of n numbers, three in a row; the host reads each before it asks for the next.",
+    .unit = "numbers",
+    .sizes = "4096,1048576,33554432"};
+
+}  // namespace gpucast::trace

@@ -77,15 +77,12 @@ class PrefixSums : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<PrefixSums>(
-      {.name = "scan",
-       .what = "Prefix sums of n numbers from pageable memory and back, by three kernels.",
-       .unit = "numbers",
-       .sizes = "16384,262144,1048576",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<PrefixSums>(cell); }
+const About about{
+    .name = "scan",
+    .what = "Prefix sums of n numbers from pageable memory and back, by three kernels.",
+    .unit = "numbers",
+    .sizes = "16384,262144,1048576"};
+
+}  // namespace gpucast::trace

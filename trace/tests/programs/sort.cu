@@ -66,16 +66,13 @@ class BitonicSort : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<BitonicSort>(
-      {.name = "sort",
-       .what = "n keys, a power of two, sorted by a launch for each stage; the host reads "
-               "eight of them.",
-       .unit = "keys",
-       .sizes = "4096,65536,1048576",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<BitonicSort>(cell); }
+const About about{.name = "sort",
+                  .what =
+                      "n keys, a power of two, sorted by a launch for each stage; the host reads "
+                      "eight of them.",
+                  .unit = "keys",
+                  .sizes = "4096,65536,1048576"};
+
+}  // namespace gpucast::trace

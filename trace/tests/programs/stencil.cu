@@ -53,9 +53,7 @@ class Stencil : public Program {
     measure<<<std::min(blocks_of(n_, usual_threads), most_blocks), usual_threads, 0, stream>>>(
         change_.data(), grid_.data(), other_.data(), n_);
     check_launch("measure");
-    check(cudaMemcpyAsync(seen_.data(), change_.data(), change_.bytes(), cudaMemcpyDeviceToHost,
-                          stream),
-          "cudaMemcpyAsync");
+    queue_to_host(seen_.data(), change_.data(), change_.bytes(), stream);
     measured_.record(stream);
     measured_.wait();
   }
@@ -103,16 +101,13 @@ class Stencil : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Stencil>(
-      {.name = "stencil",
-       .what = "Twenty sweeps over a square grid of n points; what they change comes to "
-               "pinned memory, behind an event.",
-       .unit = "points",
-       .sizes = "16384,1048576,16777216",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Stencil>(cell); }
+const About about{.name = "stencil",
+                  .what =
+                      "Twenty sweeps over a square grid of n points; what they change comes to "
+                      "pinned memory, behind an event.",
+                  .unit = "points",
+                  .sizes = "16384,1048576,16777216"};
+
+}  // namespace gpucast::trace

@@ -41,12 +41,12 @@ class Streams : public Program {
     begin();
     step();
     for (std::size_t k = 0; k <= streams; ++k) {
-      std::vector<std::uint32_t> found(count);
-      check(cudaMemcpy(found.data(), data_[k].data(), data_[k].bytes(), cudaMemcpyDeviceToHost),
+      std::vector<std::uint32_t> numbers(count);
+      check(cudaMemcpy(numbers.data(), data_[k].data(), data_[k].bytes(), cudaMemcpyDeviceToHost),
             "cudaMemcpy");
       constexpr std::uint32_t every = 31;  // only some are checked: the host is slow
       for (std::uint32_t i = 0; i < count; i += every) {
-        if (found[i] != scrambled(i + 1, k < streams ? 2 * rounds_ : rounds_)) {
+        if (numbers[i] != scrambled(i + 1, k < streams ? 2 * rounds_ : rounds_)) {
           return "number " + std::to_string(i) + " of stream " + std::to_string(k);
         }
       }
@@ -80,16 +80,15 @@ class Streams : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Streams>(
-      {.name = "streams",
-       .what = "Kernels of n rounds on four streams, blocking or non-blocking, and on the legacy "
-               "default stream between them.",
-       .unit = "rounds",
-       .sizes = "500,5000,50000",
-       .settings = {"blocking", "non-blocking"}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Streams>(cell); }
+const About about{
+    .name = "streams",
+    .what =
+        "Kernels of n rounds on four streams, blocking or non-blocking, and on the legacy "
+        "default stream between them.",
+    .unit = "rounds",
+    .sizes = "500,5000,50000",
+    .settings = {"blocking", "non-blocking"}};
+
+}  // namespace gpucast::trace

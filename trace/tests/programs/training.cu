@@ -120,16 +120,13 @@ class Training : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Training>(
-      {.name = "training",
-       .what = "A network of two layers with n hidden units: a batch goes to the GPU, nine "
-               "kernels, the loss comes back.",
-       .unit = "hidden units",
-       .sizes = "64,512,4096",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Training>(cell); }
+const About about{.name = "training",
+                  .what =
+                      "A network of two layers with n hidden units: a batch goes to the GPU, nine "
+                      "kernels, the loss comes back.",
+                  .unit = "hidden units",
+                  .sizes = "64,512,4096"};
+
+}  // namespace gpucast::trace

@@ -74,16 +74,13 @@ class Traversal : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Traversal>(
-      {.name = "traversal",
-       .what = "A graph of n vertices with four edges each, level by level; after each the "
-               "host asks whether there was any.",
-       .unit = "vertices",
-       .sizes = "1024,65536,1048576",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Traversal>(cell); }
+const About about{.name = "traversal",
+                  .what =
+                      "A graph of n vertices with four edges each, level by level; after each the "
+                      "host asks whether there was any.",
+                  .unit = "vertices",
+                  .sizes = "1024,65536,1048576"};
+
+}  // namespace gpucast::trace

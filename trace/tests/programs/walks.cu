@@ -32,8 +32,7 @@ class Walks : public Program {
     check(cudaMemsetAsync(sum_.data(), 0, sum_.bytes(), stream), "cudaMemsetAsync");
     walk<<<blocks_of(n_, usual_threads), usual_threads, 0, stream>>>(sum_.data(), n_);
     check_launch("walk");
-    check(cudaMemcpyAsync(seen_.data(), sum_.data(), sum_.bytes(), cudaMemcpyDeviceToHost, stream),
-          "cudaMemcpyAsync");
+    queue_to_host(seen_.data(), sum_.data(), sum_.bytes(), stream);
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   }
 
@@ -53,16 +52,13 @@ class Walks : public Program {
 };
 
 }  // namespace
-}  // namespace gpucast::trace
 
-int main(int argc, char** argv) {
-  using namespace gpucast::trace;
-  return run<Walks>(
-      {.name = "walks",
-       .what = "n random walks of a thousand steps in one kernel; the mean of their squares "
-               "comes to pinned memory.",
-       .unit = "walks",
-       .sizes = "1024,65536,1048576",
-       .settings = {}},
-      argc, argv);
-}
+std::unique_ptr<Program> make(const Cell& cell) { return std::make_unique<Walks>(cell); }
+const About about{.name = "walks",
+                  .what =
+                      "n random walks of a thousand steps in one kernel; the mean of their squares "
+                      "comes to pinned memory.",
+                  .unit = "walks",
+                  .sizes = "1024,65536,1048576"};
+
+}  // namespace gpucast::trace

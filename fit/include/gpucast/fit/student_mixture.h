@@ -83,8 +83,8 @@ template <class Members>
 std::vector<double> weights_of(const Members& members) {
   std::vector<double> weights;
   weights.reserve(members.size());
-  for (const auto& each : members)
-    weights.push_back(each.weight);
+  for (const auto& member : members)
+    weights.push_back(member.weight);
   return weights;
 }
 

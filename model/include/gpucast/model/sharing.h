@@ -52,8 +52,8 @@ struct Sharing {
     // Sharper forms equal the larger of the two to five digits.
     const double q = 1 / std::max(waiting, least_waiting);
     const double company = std::min(1.0, instances - 1);
-    const double each = busy * (1 + switching * (1 - 1 / instances)) + turning * company;
-    const double work = instances * each;
+    const double own_work = busy * (1 + switching * (1 - 1 / instances)) + turning * company;
+    const double work = instances * own_work;
     const double alone = 1 + crowding * company;
     const double larger = std::max(alone, work);
     const auto power = [&](double seconds) { return std::pow(seconds / larger, q); };

@@ -77,9 +77,9 @@ std::string_view name(const std::variant<Terms...>& term) {
 template <class Range>
 constexpr auto named(const Range& all, std::string_view word)
     -> std::optional<std::decay_t<decltype(*std::begin(all))>> {
-  const auto* const found =
+  const auto* const place =
       std::ranges::find_if(all, [&](const auto& member) { return name(member) == word; });
-  return found == std::end(all) ? std::nullopt : std::optional(*found);
+  return place == std::end(all) ? std::nullopt : std::optional(*place);
 }
 
 // Why a term cannot be used with the known facts of the machine; empty if it can.

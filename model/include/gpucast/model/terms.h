@@ -41,8 +41,8 @@ std::vector<Parameter> parameters(const std::variant<Terms...>& term) {
 
 // T_gpu of a GPU term, T_cpu of a CPU term.
 template <class Term, class T>
-T term_time(const Term& term, const T* parameter, const Step& step, const Structure& of) {
-  return std::visit([&](auto which) { return which.seconds(parameter, step, of); }, term);
+T term_time(const Term& term, const T* parameter, const Step& step, const Structure& structure) {
+  return std::visit([&](auto which) { return which.seconds(parameter, step, structure); }, term);
 }
 
 template <class T, class Curves>

@@ -34,8 +34,8 @@ namespace gpucast::fit::scaling {
 inline double log_sum_exp(const std::vector<double>& logarithms) {
   const double largest = *std::ranges::max_element(logarithms);
   double sum = 0;
-  for (const double each : logarithms)
-    sum += std::exp(each - largest);
+  for (const double logarithm : logarithms)
+    sum += std::exp(logarithm - largest);
   return largest + std::log(sum);
 }
 

@@ -42,7 +42,7 @@ class Correlations {
  public:
   Correlations(const Cells& rows, const Cells& columns);
 
-  Eigen::MatrixXd covariance(const Amplitudes& of) const;
+  Eigen::MatrixXd covariance(const Amplitudes& amplitudes) const;
 
  private:
   std::array<Eigen::MatrixXd, 3> each_;
@@ -51,7 +51,7 @@ class Correlations {
 // The covariance of measured cells, with noise, as its Cholesky factor L.
 class Process {
  public:
-  Process(const Correlations& among, const Amplitudes& of, const Cells& cells);
+  Process(const Correlations& among, const Amplitudes& amplitudes, const Cells& cells);
 
   // L^-1 times columns: the result has unit covariance.
   template <class Columns>

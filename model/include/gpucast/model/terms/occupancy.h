@@ -51,13 +51,13 @@ struct Occupancy {
   static constexpr double largest = 12;
 
   template <class T>
-  static T seconds(const T* parameter, const Step& step, const Structure& of) {
+  static T seconds(const T* parameter, const Step& step, const Structure& structure) {
     using std::pow;
     const T& t_0 = parameter[0];
     const T& t_lat = parameter[1];
-    const T issue = blocks_on_busiest(step, of.machine) * parameter[2];
+    const T issue = blocks_on_busiest(step, structure.machine) * parameter[2];
     const T& p = parameter[3];
-    if (of.linear || !(p > smallest)) {
+    if (structure.linear || !(p > smallest)) {
       return t_0 + step.visits() * (t_lat + issue);
     }
     const bool issue_bound = issue > t_lat;

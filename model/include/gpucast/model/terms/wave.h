@@ -38,8 +38,8 @@ struct Wave {
   }
 
   template <class T>
-  static T seconds(const T* parameter, const Step& step, const Structure& of) {
-    const double threads = of.integer * of.machine.cores;
+  static T seconds(const T* parameter, const Step& step, const Structure& structure) {
+    const double threads = structure.integer * structure.machine.cores;
     return std::ceil(step.n / (threads * step.gpus)) * step.visits() * threads * parameter[0];
   }
 };
