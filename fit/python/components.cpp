@@ -1,5 +1,5 @@
 // gpucast._core: forecasts of programs whose parts of steps are known.
-#include "components.h"
+#include "bindings.h"
 
 #include <nanobind/eigen/dense.h>
 #include <nanobind/stl/map.h>

@@ -23,15 +23,13 @@
 #include <tuple>
 #include <vector>
 
-#include "components.h"
+#include "bindings.h"
 #include "gpucast/fit/breakpoints.h"
 #include "gpucast/fit/cross_validation.h"
 #include "gpucast/fit/fit.h"
 #include "gpucast/fit/forecast.h"
 #include "gpucast/fit/robust.h"
 #include "gpucast/model/workload.h"
-#include "scaling.h"
-#include "sharing.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

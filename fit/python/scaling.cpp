@@ -1,5 +1,5 @@
 // gpucast._core: forecasts of programs that are known only by their step times.
-#include "scaling.h"
+#include "bindings.h"
 
 #include <nanobind/eigen/dense.h>
 #include <nanobind/stl/array.h>

@@ -1,5 +1,5 @@
 // gpucast._core: several instances of a program on one GPU at once.
-#include "sharing.h"
+#include "bindings.h"
 
 #include <nanobind/eigen/dense.h>
 

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 
-#include "found.h"
 #include "gpucast/fit/estimate.h"
 #include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/fit.h"

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <numbers>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "gpucast/fit/fit.h"
 #include "gpucast/fit/observations.h"
 #include "gpucast/fit/random.h"
 #include "gpucast/model/step_model.h"
@@ -178,6 +181,12 @@ inline Observations joint(const Truth& truth, std::uint64_t seed, double sigma =
   add_steps(samples, steps_of(truth), noisy);
   add_microbenchmarks(samples, truth, noisy);
   return samples.observations();
+}
+
+// A parameter of a fit, by name.
+inline double parameter(const Fit& fitted, const std::string& name) {
+  const auto& list = fitted.model.parameter_list();
+  return fitted.values()[std::ranges::find(list, name, &model::Parameter::name) - list.begin()];
 }
 
 }  // namespace gpucast::fit::synthetic

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "found.h"
 #include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/fit.h"
 #include "gpucast/fit/structure.h"

@@ -162,5 +162,13 @@ TEST(CommandLine, NamesTheOptionThatACommandRefuses) {
   EXPECT_EQ(refusal({"echo", "a", "--voice", "x"}), "--voice: nobody is there");
 }
 
+// ---- exit statuses ----
+
+TEST(ExitStatus, IsTwoForWrongInputAndOneForAFailedRun) {
+  EXPECT_EQ(exit_status(InputError("out.jsonl: exists already")), 2);
+  EXPECT_EQ(exit_status(OutputError("out.jsonl: No space left on device")), 1);
+  EXPECT_EQ(exit_status(std::runtime_error("anything else")), 1);
+}
+
 }  // namespace
 }  // namespace gpucast::support

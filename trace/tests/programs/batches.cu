@@ -45,10 +45,9 @@ class Batches : public Program {
   std::string wrong() override {
     step();
     std::uint32_t expected = 0;
-    for (int batch = 0; batch < batches; ++batch) {
+    for (int batch = 0; batch < batches; ++batch)
       for (std::int64_t i = 0; i < n_; ++i)
         expected += static_cast<Byte>(static_cast<Byte>(i + batch) * 3 + batch);
-    }
     return sum_ == expected ? "" : "batches add up to something else";
   }
 

@@ -41,9 +41,8 @@ class Graph : public Program {
     for (std::uint32_t i = 0; i < 2 * count; ++i)
       received_[i] = 0;
     step();
-    for (std::uint32_t i = 0; i < 2 * count; ++i) {
+    for (std::uint32_t i = 0; i < 2 * count; ++i)
       if (received_[i] != scrambled(i + 1, kernels_)) return "number " + std::to_string(i);
-    }
     return "";
   }
 

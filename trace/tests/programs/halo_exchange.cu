@@ -110,9 +110,8 @@ class HaloExchange : public Program {
       const auto grid = grid_of(*part);
       for (std::size_t k = static_cast<std::size_t>(side_);
            k + static_cast<std::size_t>(side_) < grid.size(); ++k) {
-        if (grid[k] != expected[k + static_cast<std::size_t>(part->first * side_)]) {
+        if (grid[k] != expected[k + static_cast<std::size_t>(part->first * side_)])
           return "cell " + std::to_string(k) + " of GPU " + std::to_string(part->gpu);
-        }
       }
     }
     return "";
@@ -137,9 +136,8 @@ class HaloExchange : public Program {
     relax<<<blocks_of(std::int64_t{part.rows} * side_, threads), threads, 0, part.stream.get()>>>(
         part.grids.at(1 - now).data(), part.grids.at(now).data(), part.rows, side_);
     check(cudaGetLastError(), "launch of relax");
-    if (part.gpu > 0) {
+    if (part.gpu > 0)
       copy(part.borders.row(sweep, 1), row(part, sweep, 1, side_), cudaMemcpyDeviceToHost, part);
-    }
     if (part.gpu + 1 < std::ssize(parts_)) {
       copy(part.borders.row(sweep, 0), row(part, sweep, part.rows, side_), cudaMemcpyDeviceToHost,
            part);

@@ -48,10 +48,9 @@ class Histogram : public Program {
     std::array<unsigned, bins> expected{};
     for (std::int64_t i = 0; i < n_; ++i)
       ++expected.at(random_of(static_cast<std::uint32_t>(i), seed) % bins);
-    for (std::uint32_t bin = 0; bin < bins; ++bin) {
+    for (std::uint32_t bin = 0; bin < bins; ++bin)
       if (received_[bin] != expected.at(bin))
         return "bin " + std::to_string(bin) + " is miscounted";
-    }
     return "";
   }
 

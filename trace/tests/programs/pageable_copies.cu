@@ -38,11 +38,9 @@ class PageableCopies : public Program {
   std::string wrong() override {
     received_.assign(received_.size(), 0);
     step();
-    for (std::size_t k = 0; k < sent_.size(); ++k) {
-      if (received_[k] != static_cast<Byte>(sent_[k] + 1)) {
+    for (std::size_t k = 0; k < sent_.size(); ++k)
+      if (received_[k] != static_cast<Byte>(sent_[k] + 1))
         return "byte " + std::to_string(k) + " did not come back as it should";
-      }
-    }
     return "";
   }
 

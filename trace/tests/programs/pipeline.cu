@@ -44,9 +44,8 @@ class Pipeline : public Program {
     step();
     // Only some are checked: the host is slow.
     constexpr std::size_t looked_at = 20000;
-    for (std::size_t k = 0; k < received_.size(); k += received_.size() / looked_at + 1) {
+    for (std::size_t k = 0; k < received_.size(); k += received_.size() / looked_at + 1)
       if (received_[k] != scrambled(sent_[k], rounds)) return "number " + std::to_string(k);
-    }
     return "";
   }
 

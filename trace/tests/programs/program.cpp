@@ -39,17 +39,16 @@ struct Options {
   void declare(CLI::App* command) {
     command->add_option("-n,--n", n, "list of sizes, in " + about.unit);
     if (about.most_gpus > 1) command->add_option("--gpus", gpus, "list of numbers of GPUs");
-    if (!about.settings.empty()) {
-      command->add_option("--case", settings, "list of settings");
-    }
-    const auto exactly = command->add_option("--steps", steps, "timed steps a cell, exactly");
+    if (!about.settings.empty()) command->add_option("--case", settings, "list of settings");
+    const auto exactly =
+        command->add_option("--steps", steps, "exact number of timed steps per cell");
     command
         ->add_option(
             "--interval", interval,
             "steps until the 95 % interval of their median is this narrow (half its width over the "
             "median)")
         ->excludes(exactly);
-    command->add_option("--max-time", max_seconds, "seconds of timed steps a cell at most")
+    command->add_option("--max-time", max_seconds, "maximum seconds of timed steps per cell")
         ->transform(support::in_seconds())
         ->excludes(exactly);
     command
@@ -84,10 +83,9 @@ std::vector<Cell> cells_of(const Options& options) {
   std::vector<Cell> cells;
   const support::Bounds gpus{.least = 1, .most = about.most_gpus};
   for (const std::string& setting : settings_of(options.settings)) {
-    for (const std::int64_t n : support::parse_number_list("--n", options.n, {})) {
+    for (const std::int64_t n : support::parse_number_list("--n", options.n, {}))
       for (const std::int64_t count : support::parse_number_list("--gpus", options.gpus, gpus))
         cells.push_back({.setting = setting, .n = n, .gpus = static_cast<int>(count)});
-    }
   }
   return cells;
 }
@@ -118,10 +116,9 @@ double warm_up(Program& program, double least_seconds) {
   constexpr double patience = 5;
   support::WarmUp warm({.least_seconds = least_seconds, .most_seconds = patience * least_seconds});
   double last = timed(program, 3).back();
-  while (!warm.done()) {
+  while (!warm.done())
     for (const double seconds : timed(program, row_of(last)))
       warm.add(last = seconds);
-  }
   return last;
 }
 
@@ -133,10 +130,9 @@ std::vector<double> measure(Program& program, const Options& options) {
   }
   support::StopByInterval rule(
       {.relative_half_width = options.interval, .max_seconds = options.max_seconds});
-  while (!rule.done()) {
+  while (!rule.done())
     for (const double seconds : timed(program, row_of(last)))
       rule.add(last = seconds);
-  }
   return rule.samples();
 }
 

@@ -45,11 +45,9 @@ class Streams : public Program {
       check(cudaMemcpy(numbers.data(), data_[k].data(), data_[k].bytes(), cudaMemcpyDeviceToHost),
             "cudaMemcpy");
       constexpr std::uint32_t every = 31;  // only some are checked: the host is slow
-      for (std::uint32_t i = 0; i < count; i += every) {
-        if (numbers[i] != scrambled(i + 1, k < streams ? 2 * rounds_ : rounds_)) {
+      for (std::uint32_t i = 0; i < count; i += every)
+        if (numbers[i] != scrambled(i + 1, k < streams ? 2 * rounds_ : rounds_))
           return "number " + std::to_string(i) + " of stream " + std::to_string(k);
-        }
-      }
     }
     return "";
   }

@@ -1,6 +1,0 @@
-// Part of gpucast._core, bound in a source of its own.
-#pragma once
-
-#include <nanobind/nanobind.h>
-
-void bind_scaling(nanobind::module_& m);
