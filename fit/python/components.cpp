@@ -34,9 +34,8 @@ using Vector = Eigen::VectorXd;
 using gpucast::model::StepModel;
 
 void require_alike(Eigen::Index count, std::initializer_list<Eigen::Index> sizes) {
-  for (const Eigen::Index size : sizes) {
+  for (const Eigen::Index size : sizes)
     if (size != count) throw std::invalid_argument("arrays differ in length");
-  }
 }
 
 // Visits as columns: cell, seconds of the step, variance of its logarithm, the same of the host's
@@ -46,17 +45,15 @@ using VisitColumns = Eigen::Matrix<double, Eigen::Dynamic, 5, Eigen::RowMajor>;
 Measured measured(const Vector& n, const Vector& gpus, const Vector& kernel,
                   const Vector& kernel_variance, const VisitColumns& visits) {
   require_alike(n.size(), {gpus.size(), kernel.size(), kernel_variance.size()});
-  if (!(n.array() > 0).all() || !(gpus.array() > 0).all()) {
+  if (!(n.array() > 0).all() || !(gpus.array() > 0).all())
     throw std::invalid_argument("sizes and GPU counts are above 0");
-  }
   Measured result{n, gpus, kernel.array().log(), kernel_variance, {}};
   result.visits.reserve(static_cast<std::size_t>(visits.rows()));
   for (Eigen::Index v = 0; v < visits.rows(); ++v) {
     const auto cell = static_cast<Eigen::Index>(visits(v, 0));
     if (cell < 0 || cell >= n.size()) throw std::invalid_argument("a visit's cell is not there");
-    if (!(visits(v, 1) > 0) || !std::isfinite(visits(v, 1))) {
+    if (!(visits(v, 1) > 0) || !std::isfinite(visits(v, 1)))
       throw std::invalid_argument("times are above 0");
-    }
     const bool has_cpu = !std::isnan(visits(v, 3));
     result.visits.push_back({cell, std::log(visits(v, 1)), visits(v, 2), has_cpu,
                              has_cpu ? std::log(visits(v, 3)) : 0.0, has_cpu ? visits(v, 4) : 0.0});
@@ -122,12 +119,13 @@ void bind_components(nb::module_& m) {
             return list;
           },
           "(model, weight, z, its prior's medians and standard deviations, log amplitudes, "
-          "variances added to visits' steps and host times and to cells' kernels) of each.")
+          "variances added to visits' steps and host times and to cells' kernels) of each "
+          "component.")
       .def(
           "left_out",
           [](const ComponentMixture& self, std::size_t at) { return self.fit_of(at).left_out(); },
           "component"_a,
-          "ln T of each measured cell less what a component and all other cells say of it.")
+          "ln T of each measured cell minus its prediction by a component from all other cells.")
       .def(
           "log_evidence",
           [](const ComponentMixture& self, std::size_t at) {
@@ -151,7 +149,7 @@ void bind_components(nb::module_& m) {
           },
           "n"_a, "gpus"_a, "visits"_a, "variance"_a, "common"_a, "threads"_a = 0U,
           "(seconds, low, high, mean_low, mean_high, spread of log T, parts): medians, 90 % "
-          "intervals of the mean of so many visits (`variance` added) and of the expected time "
+          "intervals of the mean of `visits` visits (`variance` added) and of the expected time "
           "(`common` added to both), and T_gpu, T_cpu, T_com in columns.")
       .def(
           "computing",
@@ -162,7 +160,7 @@ void bind_components(nb::module_& m) {
             return std::pair(std::move(times.mean), std::move(times.variance));
           },
           "n"_a, "gpus"_a,
-          "Means and variances of ln T_gpu and ln T_cpu, in columns, whatever is communicated.")
+          "Means and variances of ln T_gpu and ln T_cpu, in columns, without communication.")
       .def(
           "draws",
           [](const ComponentMixture& self, const Vector& n, const Vector& gpus, Eigen::Index count,
@@ -172,7 +170,7 @@ void bind_components(nb::module_& m) {
             return Eigen::MatrixXd(self.draws(n, gpus, count, seed).array().exp());
           },
           "n"_a, "gpus"_a, "count"_a, "seed"_a,
-          "Draws of the expected times of all cells together, s; a row a draw.");
+          "Joint draws of the expected times of all cells, s; a row per draw.");
   m.def(
       "fit_components",
       [](const Vector& n, const Vector& gpus, const Vector& kernel, const Vector& kernel_variance,
@@ -194,7 +192,7 @@ void bind_components(nb::module_& m) {
       },
       "n"_a, "gpus"_a, "kernel"_a, "kernel_variance"_a, "visits"_a, "candidates"_a,
       "threads"_a = 0U,
-      "The mixture for measured visits. Cells: n, GPU count, seconds of the kernel (not a number: "
+      "The mixture for measured visits. Cells: n, GPU count, seconds of the kernel (NaN: "
       "not timed) and the variance of its logarithm. Visits, a row each: cell, seconds of the "
       "step, "
       "variance of its logarithm, the same of the host's part. Candidates: (model, log odds, "

@@ -58,9 +58,7 @@ nb::ndarray<nb::numpy, double, nb::ndim<1>> array(std::vector<double> values) {
 template <class Range>
 auto required(const Range& all, const std::string& word, const char* what) {
   const auto member = model::named(all, word);
-  if (!member) {
-    throw std::invalid_argument(std::string("unknown ") + what + " '" + word + "'");
-  }
+  if (!member) throw std::invalid_argument(std::string("unknown ") + what + " '" + word + "'");
   return *member;
 }
 
@@ -68,9 +66,8 @@ template <class Range>
 std::vector<std::string_view> words(const Range& all) {
   std::vector<std::string_view> result;
   result.reserve(std::size(all));
-  for (const auto& member : all) {
+  for (const auto& member : all)
     result.push_back(name(member));
-  }
   return result;
 }
 
@@ -79,35 +76,29 @@ std::tuple<double, double, double> f_test(const fit::FTest& test) {
 }
 
 void check_values(const model::StepModel& step_model, Eigen::Index count) {
-  if (count != static_cast<Eigen::Index>(step_model.parameter_count())) {
+  if (count != static_cast<Eigen::Index>(step_model.parameter_count()))
     throw std::invalid_argument("number of values is not the model's number of parameters");
-  }
 }
 
 fit::Replicates make_replicates(const model::StepModel& step_model, Eigen::MatrixXd values,
                                 std::vector<int> integers) {
-  if (values.rows() != static_cast<Eigen::Index>(integers.size())) {
+  if (values.rows() != static_cast<Eigen::Index>(integers.size()))
     throw std::invalid_argument("one structural integer a replicate is needed");
-  }
-  if (values.rows() > 0) {
-    check_values(step_model, values.cols());
-  }
+  if (values.rows() > 0) check_values(step_model, values.cols());
   return {std::move(values), std::move(integers)};
 }
 
 void require_steps(const model::StepModel& step_model) {
-  if (!step_model.terms()) {
+  if (!step_model.terms())
     throw std::invalid_argument("a model of transfers alone has no step time");
-  }
 }
 
 using Described = std::vector<std::tuple<std::string, std::string, std::string>>;
 
 Described described(const std::vector<model::Parameter>& parameters) {
   Described list;
-  for (const auto& p : parameters) {
+  for (const auto& p : parameters)
     list.emplace_back(p.name, p.unit, p.meaning);
-  }
   return list;
 }
 
@@ -115,9 +106,8 @@ using Priors = std::vector<std::pair<double, double>>;
 
 Priors plausible(const std::vector<model::Parameter>& parameters) {
   Priors list;
-  for (const auto& p : parameters) {
+  for (const auto& p : parameters)
     list.emplace_back(p.prior.median, p.prior.log_sd);
-  }
   return list;
 }
 
@@ -135,9 +125,7 @@ nb::dict catalogue(const Terms& terms) {
   for (const auto& term : terms) {
     CatalogueEntry entry{&model::info(term), {}, {}, {}};
     const std::vector<model::Parameter> parameters = model::parameters(term);
-    if constexpr (requires { model::routes(term); }) {
-      entry.routes = words(model::routes(term));
-    }
+    if constexpr (requires { model::routes(term); }) entry.routes = words(model::routes(term));
     entry.parameters = described(parameters);
     entry.priors = plausible(parameters);
     result[nb::cast(entry.info->name)] = entry;
@@ -177,8 +165,8 @@ void bind_terms(nb::module_& m) {
       .def_ro("parameters", &CatalogueEntry::parameters,
               "(name, unit, meaning) of the term's own parameters.")
       .def_ro("priors", &CatalogueEntry::priors,
-              "(median, standard deviation of the logarithm) of what is held plausible of each of "
-              "`parameters`, in its unit; median 0: its scale comes from the data.")
+              "Prior (median, standard deviation of the logarithm) of each of "
+              "`parameters`, in its unit; median 0: the data set its scale.")
       .def_ro("routes", &CatalogueEntry::routes,
               "Routes whose transfer curves a communication term evaluates.");
   m.attr("GPU_TERMS") = catalogue(model::all_gpu_terms);
@@ -203,10 +191,10 @@ void bind_workload(nb::module_& m) {
     };
   };
   constexpr auto usual = model::all_pairs;
-  nb::class_<model::Workload>(
-      m, "Workload",
-      "What a step does as a function of n and N. Amounts are given as (factor, p, q): factor n^p "
-      "N^q. The defaults are all-pairs forces.")
+  nb::class_<model::Workload>(m, "Workload",
+                              "The work of a step as a function of n and N. Amounts are given as "
+                              "(factor, p, q): factor n^p "
+                              "N^q. The defaults are all-pairs forces.")
       .def(
           "__init__",
           [](model::Workload* self, const Powers& visits, const Powers& to_gpu,
@@ -225,11 +213,11 @@ void bind_workload(nb::module_& m) {
       .def("halo", evaluated(&model::Workload::halo), "n"_a, "gpus"_a,
            "Bytes that each of several GPUs gets from its neighbours.")
       .def("work", &model::Workload::work, "n"_a, "gpus"_a,
-           "Units of work of the GPU that has the most.")
+           "Units of work of the GPU with the most.")
       .def("operations_of_step", &model::Workload::operations_of_step, "n"_a,
-           "Floating-point operations of a step; not a number where they are not known.")
+           "Floating-point operations of a step; NaN if unknown.")
       .def("size_of", &model::Workload::size_of, "bytes_to_gpu"_a, "gpus"_a,
-           "The size whose bytes to each of N GPUs are these.")
+           "The size at which each of N GPUs gets this number of bytes.")
       .def("gflops", &model::Workload::gflops, "n"_a, "seconds"_a)
       .def(
           "counting",
@@ -237,7 +225,7 @@ void bind_workload(nb::module_& m) {
             self.operations = operations;
             return self;
           },
-          "operations"_a, "The same with another count of operations a unit of work.")
+          "operations"_a, "The same with another number of operations per unit of work.")
       .def_ro("operations", &model::Workload::operations,
               "Floating-point operations of a unit of work.")
       // NOLINTNEXTLINE(misc-redundant-expression): nanobind's way to name an operator
@@ -260,15 +248,12 @@ void bind_model(nb::module_& m) {
               terms = model::StepTerms{required(model::all_gpu_terms, *gpu, "GPU term"),
                                        required(model::all_cpu_terms, *cpu, "CPU term"),
                                        required(model::all_com_terms, *com, "communication term")};
-              if (const auto missing = model::missing_fact(terms->gpu, machine); !missing.empty()) {
+              if (const auto missing = model::missing_fact(terms->gpu, machine); !missing.empty())
                 throw std::invalid_argument("GPU " + missing);
-              }
             } else if (gpu || cpu || com) {
               throw std::invalid_argument("a model has all three terms or none");
             }
-            if (integer < 1) {
-              throw std::invalid_argument("a structural integer is at least 1");
-            }
+            if (integer < 1) throw std::invalid_argument("a structural integer is at least 1");
             model::TransferCurves by_route;
             for (const auto& [route, breakpoints] : curves) {
               by_route[static_cast<std::size_t>(required(model::all_routes, route, "route"))] =
@@ -301,9 +286,8 @@ void bind_model(nb::module_& m) {
           [](const model::StepModel& self) {
             std::vector<std::string> list;
             for (std::size_t i = self.first_communication_parameter(); i < self.parameter_count();
-                 ++i) {
+                 ++i)
               list.push_back(self.parameter_list()[i].name);
-            }
             return list;
           },
           "Names of the parameters of launches and transfers.")
@@ -311,11 +295,9 @@ void bind_model(nb::module_& m) {
           "curves",
           [](const model::StepModel& self) {
             std::map<std::string_view, std::vector<double>> result;
-            for (const auto route : model::all_routes) {
-              if (const auto& curve = self.curves()[static_cast<std::size_t>(route)]) {
+            for (const auto route : model::all_routes)
+              if (const auto& curve = self.curves()[static_cast<std::size_t>(route)])
                 result[model::name(route)] = curve->breakpoints;
-              }
-            }
             return result;
           },
           "Breakpoints in bytes of each route that has a transfer curve.")
@@ -326,13 +308,11 @@ void bind_model(nb::module_& m) {
              const Doubles& bytes) {
             check_values(self, values.size());
             const auto which = required(model::all_routes, route, "route");
-            if (!self.has_curve(which)) {
+            if (!self.has_curve(which))
               throw std::invalid_argument("the model has no curve for route '" + route + "'");
-            }
             std::vector<double> seconds;
-            for (const double size : span(bytes)) {
+            for (const double size : span(bytes))
               seconds.push_back(self.transfer_seconds(values.data(), which, size));
-            }
             return array(std::move(seconds));
           },
           "values"_a, "route"_a, "bytes"_a, "Seconds of one transfer of each size.")
@@ -341,9 +321,8 @@ void bind_model(nb::module_& m) {
           [](const model::StepModel& self, const Eigen::VectorXd& values, const Doubles& n,
              const Doubles& gpus, const Doubles& busy) {
             check_values(self, values.size());
-            if (!self.terms() || gpus.size() != n.size() || busy.size() != n.size()) {
+            if (!self.terms() || gpus.size() != n.size() || busy.size() != n.size())
               throw std::invalid_argument("no terms, or arrays that differ in length");
-            }
             std::vector<double> seconds;
             seconds.reserve(n.size());
             for (std::size_t i = 0; i < n.size(); ++i) {
@@ -353,7 +332,7 @@ void bind_model(nb::module_& m) {
             return array(std::move(seconds));
           },
           "values"_a, "n"_a, "gpus"_a, "busy"_a,
-          "Seconds of steps without work, whose kernels keep each GPU busy for so long.");
+          "Seconds of steps without work, whose kernels keep each GPU busy for a given time.");
 }
 
 void bind_fit(nb::module_& m) {
@@ -367,15 +346,13 @@ void bind_fit(nb::module_& m) {
             for (const std::size_t other :
                  {kind.size(), route.size(), n.size(), gpus.size(), bytes.size(), count.size(),
                   busy.size(), rounding_variance.size()}) {
-              if (other != size) {
+              if (other != size)
                 throw std::invalid_argument("arrays of observations differ in length");
-              }
             }
             std::vector<fit::Cell> cells(size);
             for (std::size_t i = 0; i < size; ++i) {
-              if (kind.data()[i] >= fit::kind_count || route.data()[i] >= model::route_count) {
+              if (kind.data()[i] >= fit::kind_count || route.data()[i] >= model::route_count)
                 throw std::invalid_argument("unknown kind or route of an observation");
-              }
               cells[i] = {static_cast<fit::Kind>(kind.data()[i]),
                           static_cast<model::Route>(route.data()[i]),
                           n.data()[i],
@@ -396,9 +373,8 @@ void bind_fit(nb::module_& m) {
             std::vector<std::tuple<double, double, double, std::size_t>> cells;
             for (std::size_t j = 0; j < self.cell_count(); ++j) {
               const auto& cell = self.cells()[j];
-              if (cell.kind == fit::Kind::step) {
+              if (cell.kind == fit::Kind::step)
                 cells.emplace_back(cell.n, cell.gpus, std::exp(self.median_log(j)), self.size(j));
-              }
             }
             return cells;
           },
@@ -423,14 +399,12 @@ void bind_fit(nb::module_& m) {
           "profile",
           [](const fit::Fit& self) {
             std::vector<std::pair<int, double>> profile;
-            for (const auto& entry : self.profile.classes) {
-              for (const int member : entry.members) {
+            for (const auto& entry : self.profile.classes)
+              for (const int member : entry.members)
                 profile.emplace_back(member, entry.estimate.cost);
-              }
-            }
             return profile;
           },
-          "(structural integer, cost) of every integer tried.")
+          "(structural integer, cost) of every tried integer.")
       .def_prop_ro(
           "plausible",
           [](const fit::Fit& self) {
@@ -449,7 +423,7 @@ void bind_fit(nb::module_& m) {
       .def_prop_ro(
           "largest_shares",
           [](const fit::Fit& self) { return array(self.identification.largest_share); }, fresh,
-          "Largest part of any measured time that each parameter accounts for.")
+          "Largest share of any measured time that each parameter accounts for.")
       .def_prop_ro(
           "relative_error",
           [](const fit::Fit& self) { return array(self.identification.relative_error); }, fresh)
@@ -474,11 +448,8 @@ void bind_fit(nb::module_& m) {
           "noise",
           [](const fit::Fit& self) {
             std::map<std::string_view, fit::Noise> result;
-            for (std::size_t g = 0; g < self.noise.size(); ++g) {
-              if (self.noise[g].total > 0) {
-                result[fit::group_name(g)] = self.noise[g];
-              }
-            }
+            for (std::size_t g = 0; g < self.noise.size(); ++g)
+              if (self.noise[g].total > 0) result[fit::group_name(g)] = self.noise[g];
             return result;
           },
           "Noise by group: step, cpu, launch, kernel, or the route of a transfer.")
@@ -486,9 +457,8 @@ void bind_fit(nb::module_& m) {
           "misfits",
           [](const fit::Fit& self) {
             std::map<std::string, std::tuple<double, double, double>> result;
-            for (const auto& misfit : self.misfits) {
+            for (const auto& misfit : self.misfits)
               result[misfit.name] = f_test(misfit.test);
-            }
             return result;
           },
           "(F, degrees of freedom, of pure error) along each named direction, and \"any\".")
@@ -518,9 +488,8 @@ void bind_fit(nb::module_& m) {
          unsigned threads) {
         std::vector<fit::Candidate> list;
         list.reserve(candidates.size());
-        for (const auto& [candidate, integers] : candidates) {
+        for (const auto& [candidate, integers] : candidates)
           list.push_back({candidate, integers});
-        }
         nb::gil_scoped_release release;
         return fit::cross_validate(list, observations, folds, seed, threads);
       },
@@ -543,9 +512,7 @@ void bind_forecast(nb::module_& m) {
         require_steps(step_model);
         check_values(step_model, values.size());
         const auto drawn = make_replicates(step_model, std::move(replicates), std::move(integers));
-        if (n.size() != gpus.size()) {
-          throw std::invalid_argument("n and gpus differ in length");
-        }
+        if (n.size() != gpus.size()) throw std::invalid_argument("n and gpus differ in length");
         fit::Forecast result;
         {
           nb::gil_scoped_release release;
@@ -561,15 +528,14 @@ void bind_forecast(nb::module_& m) {
       [](const model::StepModel& step_model, Eigen::MatrixXd replicates, std::vector<int> integers,
          const Doubles& n, const Doubles& gpus, unsigned threads) {
         require_steps(step_model);
-        if (gpus.size() == 0 || integers.empty()) {
+        if (gpus.size() == 0 || integers.empty())
           throw std::invalid_argument("needs a GPU count and a replicate to choose from");
-        }
         const auto drawn = make_replicates(step_model, std::move(replicates), std::move(integers));
         nb::gil_scoped_release release;
         return fit::best_probability(step_model, drawn, span(n), span(gpus), threads);
       },
       "model"_a, "replicates"_a, "integers"_a, "n"_a, "gpus"_a, "threads"_a = 0U,
-      "Share of replicates in which each GPU count is the fastest, one row an n.");
+      "Share of replicates in which each GPU count is the fastest, one row per n.");
   m.def("median_variance", &fit::median_variance, "count"_a,
         "Variance of the median of normal values, relative to one value's.");
   m.def("efficiency", &model::efficiency, "seconds_one_gpu"_a, "seconds"_a, "gpus"_a);

@@ -37,9 +37,8 @@ using gpucast::model::scaling::Form;
 namespace scaling = gpucast::model::scaling;
 
 void require_positive(const VectorXd& values) {
-  if (!(values.array() > 0).all() || !values.allFinite()) {
+  if (!(values.array() > 0).all() || !values.allFinite())
     throw std::invalid_argument("sizes, GPU counts and times are above 0");
-  }
 }
 
 // `seconds` is empty for cells to forecast.
@@ -52,9 +51,8 @@ Cells cells(const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes, cons
   }
   require_positive(n);
   require_positive(gpus);
-  if (!(variance.array() >= 0).all() || !(nodes.array() >= 0).all()) {
+  if (!(variance.array() >= 0).all() || !(nodes.array() >= 0).all())
     throw std::invalid_argument("variances and node counts are 0 or more");
-  }
   VectorXd log_seconds = VectorXd::Zero(count);
   if (seconds.size() > 0) {
     require_positive(seconds);
@@ -69,9 +67,8 @@ using ComponentValues = std::tuple<std::vector<std::string>, std::string, std::s
 
 template <class Range>
 std::size_t place(const Range& all, std::string_view name, const char* what) {
-  for (std::size_t i = 0; i < std::size(all); ++i) {
+  for (std::size_t i = 0; i < std::size(all); ++i)
     if (all[i].name == name) return i;
-  }
   throw std::invalid_argument(std::string("unknown ") + what + " '" + std::string(name) + "'");
 }
 
@@ -93,9 +90,8 @@ Component component(const ComponentValues& from) {
 ComponentValues values_of(const Component& component) {
   std::vector<std::string> terms;
   terms.reserve(component.form.terms.size());
-  for (const std::size_t term : component.form.terms) {
+  for (const std::size_t term : component.form.terms)
     terms.emplace_back(scaling::terms[term].name);
-  }
   const VectorXd values = component.parameters.array().exp();
   return {terms,
           std::string(scaling::growths[component.form.growth].name),
@@ -115,14 +111,13 @@ void require_slopes(const VectorXd& gpus, const VectorXd& slopes) {
 void bind_scaling(nb::module_& m) {
   using gpucast::fit::Beyond;
   nb::class_<Beyond>(m, "Beyond",
-                     "What breaks of a program's scaling may add beyond the GPU counts measured "
+                     "Effects of breaks in a program's scaling beyond the measured GPU counts "
                      "(fit/include/gpucast/fit/beyond.h).")
       .def(
           "__init__",
           [](Beyond* self, double least_gpus, double largest_gpus) {
-            if (!(0 < least_gpus && least_gpus <= largest_gpus)) {
+            if (!(0 < least_gpus && least_gpus <= largest_gpus))
               throw std::invalid_argument("GPU counts are above 0, the largest the last");
-            }
             new (self) Beyond(least_gpus, largest_gpus);
           },
           "least_gpus"_a, "largest_gpus"_a)
@@ -134,7 +129,7 @@ void bind_scaling(nb::module_& m) {
               return gpucast::fit::mean_square(self.outcomes(self.distance(count), slope));
             }));
           },
-          "gpus"_a, "slopes"_a, "Mean square of what a break adds to ln T, from no break.")
+          "gpus"_a, "slopes"_a, "Mean square of a break's addition to ln T.")
       .def(
           "draws",
           [](const Beyond& self, const VectorXd& gpus, const VectorXd& slopes, Eigen::Index count,
@@ -143,9 +138,9 @@ void bind_scaling(nb::module_& m) {
             return self.draws(gpus, slopes, count, seed);
           },
           "gpus"_a, "slopes"_a, "count"_a, "seed"_a,
-          "Draws of what a break adds to ln T of cells together; a row a draw.");
+          "Joint draws of a break's additions to ln T of cells; a row per draw.");
   nb::class_<Mixture>(m, "Scaling",
-                      "Forecasts of a program known by its step times alone: a mixture over forms "
+                      "Forecasts of a program known only by its step times: a mixture over forms "
                       "(model/include/gpucast/model/scaling).")
       .def(
           "__init__",
@@ -158,9 +153,8 @@ void bind_scaling(nb::module_& m) {
             for (const ComponentValues& values : components)
               list.push_back(component(values));
             Cells measured = cells(n, gpus, nodes, seconds, variance);
-            if (local.size() != n.size() || !(local.array() >= 0).all()) {
+            if (local.size() != n.size() || !(local.array() >= 0).all())
               throw std::invalid_argument("variances are 0 or more, one a cell");
-            }
             measured.local = local;
             new (self) Mixture(std::move(measured), std::move(list), slope_error);
           },
@@ -223,15 +217,14 @@ void bind_scaling(nb::module_& m) {
             return Eigen::MatrixXd(self.draws(at, count, seed).array().exp());
           },
           "n"_a, "gpus"_a, "nodes"_a, "count"_a, "seed"_a,
-          "Draws of the expected times of all cells together, s; a row a draw.");
+          "Joint draws of the expected times of all cells, s; a row per draw.");
   m.def(
       "fit_scaling",
       [](const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes, const VectorXd& seconds,
          const VectorXd& variance, const VectorXd& repeated, unsigned threads) {
         Cells measured = cells(n, gpus, nodes, seconds, variance);
-        if (repeated.size() != 0 && repeated.size() != n.size()) {
+        if (repeated.size() != 0 && repeated.size() != n.size())
           throw std::invalid_argument("repeated is one entry a cell");
-        }
         measured.repeated = repeated;
         nb::gil_scoped_release release;
         return gpucast::fit::scaling::fit_scaling(measured, threads);
@@ -250,7 +243,8 @@ void bind_scaling(nb::module_& m) {
         return scaling::terms[*place].shape({n, gpus, nodes});
       },
       "term"_a, "n"_a, "gpus"_a, "nodes"_a = 0.0,
-      "What a scaling term's coefficient is multiplied by, work being in proportion to n.");
+      "The shape of a scaling term, which multiplies its coefficient, for work in proportion to "
+      "n.");
   nb::dict terms;
   for (const auto& term : scaling::terms) {
     constexpr const char* parts[] = {"gpu", "cpu", "com"};

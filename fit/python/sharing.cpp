@@ -22,9 +22,8 @@ bool within(const VectorXd& values, double least, double most) {
 VectorXd slowdowns(const VectorXd& instances, const VectorXd& busy, const VectorXd& switching,
                    const VectorXd& waiting, const VectorXd& turning, const VectorXd& crowding) {
   const auto count = instances.size();
-  for (const VectorXd* column : {&busy, &switching, &waiting, &turning, &crowding}) {
+  for (const VectorXd* column : {&busy, &switching, &waiting, &turning, &crowding})
     if (column->size() != count) throw std::invalid_argument("the arrays differ in length");
-  }
   constexpr double many = 1e6;
   if (!within(instances, 1, many) || !within(busy, 0, 1) || !within(switching, 0, many) ||
       !within(waiting, 0, 1) || !within(turning, 0, many) || !within(crowding, 0, many)) {
@@ -44,6 +43,6 @@ VectorXd slowdowns(const VectorXd& instances, const VectorXd& busy, const Vector
 void bind_sharing(nb::module_& m) {
   m.def("sharing_slowdowns", &slowdowns, "instances"_a, "busy"_a, "switching"_a, "waiting"_a,
         "turning"_a, "crowding"_a, nb::call_guard<nb::gil_scoped_release>(),
-        "T_k / T_1 of k instances at once on one GPU, a value an entry (model/sharing.h).\n\n"
+        "T_k / T_1 of k instances at once on one GPU, a value per entry (model/sharing.h).\n\n"
         "Raises ValueError: arrays of several lengths, values out of range.");
 }

@@ -45,9 +45,7 @@ std::vector<Pools> pools_of(const Observations& observations, const Estimate& es
       pools[g].cells.push_back(center - fitted);
       cell_squares[g] += std::pow(center - fitted, 2);
     }
-    if (two_levels && observations.size(j) < 2) {
-      continue;
-    }
+    if (two_levels && observations.size(j) < 2) continue;
     for (const std::size_t i : observations.samples(j)) {
       const double sigma = sample_sigma(observations, estimate.sigma, j, i);
       const double deviation = two_levels ? (observations.log_seconds()[i] - center) * from_center
@@ -61,17 +59,13 @@ std::vector<Pools> pools_of(const Observations& observations, const Estimate& es
     // excluded from it.
     if (!pools[g].within.empty()) {
       const double centre = tukey_centre(pools[g].within);
-      for (double& deviation : pools[g].within) {
+      for (double& deviation : pools[g].within)
         deviation -= centre;
-      }
     }
-    if (pools[g].cells.empty()) {
-      continue;
-    }
+    if (pools[g].cells.empty()) continue;
     const double spread = std::sqrt(cell_squares[g] / static_cast<double>(pools[g].cells.size()));
-    for (double& cell : pools[g].cells) {
+    for (double& cell : pools[g].cells)
       cell *= spread > 0 ? noise_of_group[g].between_cells / spread : 0.0;
-    }
   }
   return pools;
 }

@@ -34,9 +34,8 @@ constexpr double mean_magnitude = 0.7978845608028654;
 double mean_scale(const std::vector<double>& residual, const std::vector<double>& known) {
   return least_enough(smallest_scale, 10, 0, [&](double sigma) {
     double sum = 0;
-    for (std::size_t j = 0; j < residual.size(); ++j) {
+    for (std::size_t j = 0; j < residual.size(); ++j)
       sum += std::abs(residual[j]) / std::sqrt(sigma * sigma + known[j]);
-    }
     return sum / static_cast<double>(residual.size()) > mean_magnitude;
   });
 }
@@ -56,9 +55,8 @@ class Search {
 
   std::vector<double> breakpoints(const Knots& knots) const {
     std::vector<double> bytes;
-    for (const Knot& knot : knots) {
+    for (const Knot& knot : knots)
       bytes.insert(bytes.end(), knot.jump ? 2 : 1, observations_.cells()[knot.at].bytes);
-    }
     return bytes;
   }
 
@@ -104,11 +102,8 @@ class Search {
         observations_.cell_count() < (breakpoints(knots).size() + 1) * cells_a_parameter) {
       return false;
     }
-    for (std::size_t i = 1; i < knots.size(); ++i) {
-      if (knots[i].at < knots[i - 1].at + apart) {
-        return false;
-      }
-    }
+    for (std::size_t i = 1; i < knots.size(); ++i)
+      if (knots[i].at < knots[i - 1].at + apart) return false;
     return true;
   }
 
@@ -122,9 +117,7 @@ class Search {
       for (int jump = 0; jump <= (jumps ? 1 : 0); ++jump) {
         Knots trial = others;
         trial.insert(std::ranges::upper_bound(trial, at, {}, &Knot::at), Knot{at, jump == 1});
-        if (!allowed(trial)) {
-          continue;
-        }
+        if (!allowed(trial)) continue;
         if (const double value = criterion(trial); value < best) {
           best = value;
           winner = trial;
@@ -156,9 +149,7 @@ class Search {
           value = std::min(value, after);
         }
       }
-      if (!(value < best.criterion - strong_evidence)) {
-        break;
-      }
+      if (!(value < best.criterion - strong_evidence)) break;
       best = {trial, value};
     }
     return best;
@@ -172,9 +163,7 @@ class Search {
 }  // namespace
 
 std::vector<double> find_breakpoints(const Observations& observations, std::size_t largest) {
-  if (observations.cell_count() < 2 * cells_a_parameter) {
-    return {};
-  }
+  if (observations.cell_count() < 2 * cells_a_parameter) return {};
   // A jump that is taken early may hide the two kinks that are the truth, so that both are tried.
   Search search(observations);
   const Search::Found plain = search.best(largest, false);

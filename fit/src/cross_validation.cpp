@@ -22,9 +22,8 @@ std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed) {
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::mt19937_64 engine(seed);
-  for (std::size_t i = count; i > 1; --i) {
+  for (std::size_t i = count; i > 1; --i)
     std::swap(order[i - 1], order[engine() % i]);
-  }
   return order;
 }
 
@@ -34,11 +33,8 @@ std::vector<std::vector<double>> cross_validate(const std::vector<Candidate>& ca
                                                 const Observations& observations, std::size_t folds,
                                                 std::uint64_t seed, unsigned threads) {
   std::vector<std::size_t> steps;
-  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    if (observations.cells()[j].kind == Kind::step) {
-      steps.push_back(j);
-    }
-  }
+  for (std::size_t j = 0; j < observations.cell_count(); ++j)
+    if (observations.cells()[j].kind == Kind::step) steps.push_back(j);
   folds = std::clamp<std::size_t>(folds, 1, std::max<std::size_t>(1, steps.size()));
   const std::vector<std::size_t> order = shuffled(steps.size(), seed);
 
@@ -49,14 +45,11 @@ std::vector<std::vector<double>> cross_validate(const std::vector<Candidate>& ca
     const Candidate& candidate = candidates[task / folds];
     const std::size_t fold = task % folds;
     std::vector<bool> keep(observations.cell_count(), true);
-    for (std::size_t s = fold; s < order.size(); s += folds) {
+    for (std::size_t s = fold; s < order.size(); s += folds)
       keep[steps[order[s]]] = false;
-    }
     const Observations training = observations.subset(keep);
     const auto is_step = [](const Cell& cell) { return cell.kind == Kind::step; };
-    if (!std::any_of(training.cells().begin(), training.cells().end(), is_step)) {
-      return;
-    }
+    if (!std::any_of(training.cells().begin(), training.cells().end(), is_step)) return;
     const Profile integers_tried =
         profile(candidate.model, training, candidate.integers, good_enough, Times::matrix);
     const IntegerClass& best = integers_tried.classes[integers_tried.best];

@@ -71,9 +71,8 @@ struct WeightedCells {
     log_times(z, residuals, jacobian == nullptr ? nullptr : slopes.data());
     Eigen::Map<Eigen::VectorXd> r(residuals, NumResiduals());
     r.head(cells) = (r.head(cells) - mean).cwiseProduct(root_weight);
-    for (std::size_t i = 0; i < priors.size(); ++i) {
+    for (std::size_t i = 0; i < priors.size(); ++i)
       r[cells + static_cast<Eigen::Index>(i)] = priors[i].off(z);
-    }
     if (jacobian != nullptr) {
       Eigen::Map<Eigen::MatrixXd> j(jacobian, NumResiduals(), NumParameters());
       j.topRows(cells) = root_weight.asDiagonal() * slopes;
@@ -106,11 +105,8 @@ struct WeightedCells {
 Eigen::VectorXd origin(const model::StepModel& model) {
   const auto& list = model.parameter_list();
   Eigen::VectorXd z = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(list.size()));
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (list[i].is_ratio()) {
-      z[static_cast<Eigen::Index>(i)] = std::log(list[i].prior.median);
-    }
-  }
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (list[i].is_ratio()) z[static_cast<Eigen::Index>(i)] = std::log(list[i].prior.median);
   return z;
 }
 
@@ -131,11 +127,8 @@ Eigen::VectorXd admitted(const Eigen::MatrixXd& basis, const Eigen::VectorXd& se
 // numbers stay fixed.
 Eigen::MatrixXd linear_basis(const model::StepModel& model, const std::vector<Cell>& cells) {
   Eigen::MatrixXd basis = linear_jacobian(model.linear(), cells, origin(model));
-  for (Eigen::Index i = 0; i < basis.cols(); ++i) {
-    if (model.parameter_list()[static_cast<std::size_t>(i)].is_ratio()) {
-      basis.col(i).setZero();
-    }
-  }
+  for (Eigen::Index i = 0; i < basis.cols(); ++i)
+    if (model.parameter_list()[static_cast<std::size_t>(i)].is_ratio()) basis.col(i).setZero();
   return basis;
 }
 
@@ -193,9 +186,7 @@ Scales scales_of(const Observations& observations, const Eigen::VectorXd& log_fi
   Scales sigma{};
   for (std::size_t g = 0; g < group_count; ++g) {
     const std::size_t count = by_group[g].size();
-    if (count == 0) {
-      continue;
-    }
+    if (count == 0) continue;
     sigma[g] = mad_scale(by_group[g], known[g], sigma_floor);
     if (count < few_samples) {
       const auto weight = static_cast<double>(count);
@@ -239,16 +230,12 @@ class Refiner {
  private:
   // Scales, and the samples' standard deviations with them, are kept for many rounds.
   void use(const Scales& scales) {
-    if (scales == scales_) {
-      return;
-    }
+    if (scales == scales_) return;
     scales_ = scales;
     sigma_.resize(observations_.sample_count());
-    for (std::size_t j = 0; j < observations_.cell_count(); ++j) {
-      for (const std::size_t i : observations_.samples(j)) {
+    for (std::size_t j = 0; j < observations_.cell_count(); ++j)
+      for (const std::size_t i : observations_.samples(j))
         sigma_[i] = sample_sigma(observations_, scales, j, i);
-      }
-    }
   }
 
   template <double (*weight_of)(double)>
@@ -319,18 +306,14 @@ Eigen::VectorXd start_values(const model::StepModel& model, const Observations& 
     const Eigen::VectorXd residual = share * solution - Eigen::VectorXd::Ones(share.rows());
     const Eigen::VectorXd magnitude = residual.cwiseAbs();
     const double scale = std::max(1e-6, median({magnitude.begin(), magnitude.end()}) / normal_mad);
-    for (Eigen::Index j = 0; j < residual.size(); ++j) {
+    for (Eigen::Index j = 0; j < residual.size(); ++j)
       root_weight[j] = std::sqrt(huber_weight(residual[j] / scale));
-    }
   }
   constexpr double share_of_zero = 1e-3;
   Eigen::VectorXd start = largest.cwiseProduct(solution.cwiseMax(share_of_zero)).array().log();
   const Eigen::VectorXd at = origin(model);
-  for (Eigen::Index i = 0; i < start.size(); ++i) {
-    if (model.parameter_list()[static_cast<std::size_t>(i)].is_ratio()) {
-      start[i] = at[i];
-    }
-  }
+  for (Eigen::Index i = 0; i < start.size(); ++i)
+    if (model.parameter_list()[static_cast<std::size_t>(i)].is_ratio()) start[i] = at[i];
   return start;
 }
 
@@ -359,17 +342,12 @@ Estimate estimate(const model::StepModel& model, const Observations& observation
     for (int round = 0; round < huber_rounds; ++round) {
       const double change = refiner.refine<huber_weight>(state);
       rescale();
-      if (change < rough) {
-        break;
-      }
+      if (change < rough) break;
     }
   }
-  if (loss == Loss::huber) {
-    return state;
-  }
-  for (int round = 0; round < tukey_rounds && !state.converged; ++round) {
+  if (loss == Loss::huber) return state;
+  for (int round = 0; round < tukey_rounds && !state.converged; ++round)
     state.converged = refiner.refine<tukey_weight>(state) < tolerance;
-  }
   const Scales new_scales = state.sigma;
   state = with_scales(std::move(state), observations, new_scales);
   state.cost += cost(priors, state.z);

@@ -49,9 +49,8 @@ void evaluate_with_jets(const model::StepModel& model, const std::vector<Cell>& 
   for (std::size_t j = 0; j < cells.size(); ++j) {
     const Jet time = cell_seconds(model, parameter.data(), cells[j]);
     log_time[j] = std::log(time.a);
-    for (std::size_t i = 0; i < list.size(); ++i) {
+    for (std::size_t i = 0; i < list.size(); ++i)
       jacobian[j + i * cells.size()] = time.v[static_cast<Eigen::Index>(i)] / time.a;
-    }
   }
 }
 
@@ -60,22 +59,20 @@ void evaluate_with_jets(const model::StepModel& model, const std::vector<Cell>& 
 template <int width, int... wider>
 void evaluate_within(const model::StepModel& model, const std::vector<Cell>& cells, const double* z,
                      double* log_time, double* jacobian) {
-  if (model.parameter_count() <= width) {
+  if (model.parameter_count() <= width)
     evaluate_with_jets<width>(model, cells, z, log_time, jacobian);
-  } else if constexpr (sizeof...(wider) > 0) {
+  else if constexpr (sizeof...(wider) > 0)
     evaluate_within<wider...>(model, cells, z, log_time, jacobian);
-  } else {
+  else
     throw std::invalid_argument("a model has more than " + std::to_string(width) + " parameters");
-  }
 }
 
 }  // namespace
 
 Eigen::VectorXd values_from_log(const model::StepModel& model, const Eigen::VectorXd& z) {
   Eigen::VectorXd values(z.size());
-  for (Eigen::Index i = 0; i < z.size(); ++i) {
+  for (Eigen::Index i = 0; i < z.size(); ++i)
     values[i] = std::exp(sign(model.parameter_list()[static_cast<std::size_t>(i)]) * z[i]);
-  }
   return values;
 }
 
@@ -85,9 +82,8 @@ void evaluate(const model::StepModel& model, const std::vector<Cell>& cells, con
     const Eigen::Map<const Eigen::VectorXd> map(z,
                                                 static_cast<Eigen::Index>(model.parameter_count()));
     const Eigen::VectorXd parameter = values_from_log(model, map);
-    for (std::size_t j = 0; j < cells.size(); ++j) {
+    for (std::size_t j = 0; j < cells.size(); ++j)
       log_time[j] = std::log(cell_seconds(model, parameter.data(), cells[j]));
-    }
     return;
   }
   evaluate_within<8, 12, 16, 24, 32, 48>(model, cells, z, log_time, jacobian);
@@ -105,9 +101,7 @@ Eigen::MatrixXd linear_jacobian(const model::StepModel& model, const std::vector
 
 LogTimes::LogTimes(const model::StepModel& model, const std::vector<Cell>& cells, Times times)
     : model_(model), cells_(cells) {
-  if (times == Times::formulas || !model.is_linear()) {
-    return;
-  }
+  if (times == Times::formulas || !model.is_linear()) return;
   const auto count = static_cast<Eigen::Index>(model.parameter_count());
   const Eigen::VectorXd nothing =
       Eigen::VectorXd::Constant(count, -std::numeric_limits<double>::infinity());

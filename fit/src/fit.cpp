@@ -16,29 +16,23 @@ Replicates Fit::bootstrap(std::size_t count, std::uint64_t seed, unsigned thread
 
 Fit fit(const model::StepModel& model, Observations observations,
         const std::vector<int>& integers) {
-  if (observations.cell_count() == 0) {
-    throw std::invalid_argument("no observations");
-  }
+  if (observations.cell_count() == 0) throw std::invalid_argument("no observations");
   for (const Cell& cell : observations.cells()) {
     const bool known =
         cell.kind == Kind::transfer ? model.has_curve(cell.route) : model.terms().has_value();
-    if (!known) {
-      throw std::invalid_argument("the model has no term for one of the observations");
-    }
+    if (!known) throw std::invalid_argument("the model has no term for one of the observations");
   }
   Profile integers_tried = profile(model, observations, integers);
   IntegerClass& best = integers_tried.classes[integers_tried.best];
   const model::StepModel chosen = model.with_integer(best.representative());
-  if (const NullSpace null_space(chosen, observations, best.estimate); null_space.dimension() > 0) {
+  if (const NullSpace null_space(chosen, observations, best.estimate); null_space.dimension() > 0)
     best.estimate.z = null_space.centre(best.estimate.z);
-  }
   Identification identification = identify(chosen, observations, best.estimate);
   const auto used = leverage(chosen, observations, best.estimate);
   std::vector<Noise> noises;
   noises.reserve(group_count);
-  for (std::size_t g = 0; g < group_count; ++g) {
+  for (std::size_t g = 0; g < group_count; ++g)
     noises.push_back(noise(observations, best.estimate, g, used[g]));
-  }
   std::vector<Misfit> along = misfits(chosen, observations, best.estimate);
   return {chosen,
           std::move(observations),

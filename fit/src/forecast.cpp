@@ -75,9 +75,7 @@ Eigen::MatrixXd best_probability(const model::StepModel& model, const Replicates
       share(static_cast<Eigen::Index>(i), fastest) += 1;
     }
   });
-  if (!models.empty()) {
-    share /= static_cast<double>(models.size());
-  }
+  if (!models.empty()) share /= static_cast<double>(models.size());
   return share;
 }
 

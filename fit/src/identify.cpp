@@ -22,16 +22,11 @@ void reduce_rows(Eigen::MatrixXd& rows) {
     Eigen::Index pivot = next;
     rows.col(column).tail(rows.rows() - next).cwiseAbs().maxCoeff(&pivot);
     pivot += next;
-    if (std::abs(rows(pivot, column)) < zero_coefficient) {
-      continue;
-    }
+    if (std::abs(rows(pivot, column)) < zero_coefficient) continue;
     rows.row(next).swap(rows.row(pivot));
     rows.row(next) /= rows(next, column);
-    for (Eigen::Index other = 0; other < rows.rows(); ++other) {
-      if (other != next) {
-        rows.row(other) -= rows(other, column) * rows.row(next);
-      }
-    }
+    for (Eigen::Index other = 0; other < rows.rows(); ++other)
+      if (other != next) rows.row(other) -= rows(other, column) * rows.row(next);
     ++next;
   }
 }
@@ -52,9 +47,7 @@ double robust_variance(const Observations& observations, const Estimate& estimat
   }
   const auto samples = static_cast<double>(observations.sample_count());
   const auto parameters = static_cast<double>(estimate.z.size());
-  if (samples <= parameters || slope <= 0) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
+  if (samples <= parameters || slope <= 0) return std::numeric_limits<double>::quiet_NaN();
   return psi_squared / (samples - parameters) / std::pow(slope / samples, 2);
 }
 
@@ -69,9 +62,7 @@ std::string Combination::expression(const std::vector<model::Parameter>& paramet
     const double magnitude = std::abs(coefficient);
     const bool one = std::abs(magnitude - 1) < 1e-6;
     text << (coefficient < 0 ? " - " : " + ");
-    if (parameter.reciprocal || !one) {
-      text << magnitude << (parameter.reciprocal ? "/" : " ");
-    }
+    if (parameter.reciprocal || !one) text << magnitude << (parameter.reciprocal ? "/" : " ");
     text << parameter.name;
   }
   // The first term has no space after its sign, and no plus.
@@ -82,9 +73,8 @@ std::string Combination::expression(const std::vector<model::Parameter>& paramet
 double Combination::value(const std::vector<model::Parameter>& parameters,
                           const double* values) const {
   double sum = 0;
-  for (const auto& [index, coefficient] : terms) {
+  for (const auto& [index, coefficient] : terms)
     sum += coefficient * model::linear_coordinate(parameters[index], values[index]);
-  }
   return sum;
 }
 
@@ -140,13 +130,10 @@ Identification identify(const model::StepModel& model, const Observations& obser
         combination.terms.emplace_back(static_cast<std::size_t>(i), rows(r, i) * scale[i]);
       }
     }
-    if (combination.terms.size() < 2) {
-      continue;  // a parameter identified alone
-    }
+    if (combination.terms.size() < 2) continue;  // a parameter identified alone
     const double leading = combination.terms.front().second;
-    for (auto& term : combination.terms) {
+    for (auto& term : combination.terms)
       term.second /= leading;
-    }
     result.combination_error.push_back(standard_error(direction) / std::abs(leading));
     result.combinations.push_back(std::move(combination));
   }

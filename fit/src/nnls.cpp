@@ -36,18 +36,13 @@ Eigen::VectorXd nnls(const Eigen::MatrixXd& a, const Eigen::VectorXd& b) {
         entering = i;
       }
     }
-    if (entering < 0) {
-      break;
-    }
+    if (entering < 0) break;
     passive.push_back(entering);
     while (!passive.empty()) {
       const Eigen::VectorXd target = solve_passive(a, b, passive);
       double step = 1;
-      for (const Eigen::Index i : passive) {
-        if (target[i] <= 0) {
-          step = std::min(step, x[i] / (x[i] - target[i]));
-        }
-      }
+      for (const Eigen::Index i : passive)
+        if (target[i] <= 0) step = std::min(step, x[i] / (x[i] - target[i]));
       if (step == 1 && (target(passive).array() > 0).all()) {
         x = target;
         break;
@@ -56,9 +51,7 @@ Eigen::VectorXd nnls(const Eigen::MatrixXd& a, const Eigen::VectorXd& b) {
       x += step * (target - x);
       std::erase_if(passive, [&](Eigen::Index i) {
         const bool at_zero = x[i] <= 1e-14 * x.maxCoeff();
-        if (at_zero) {
-          x[i] = 0;
-        }
+        if (at_zero) x[i] = 0;
         return at_zero;
       });
     }

@@ -88,9 +88,8 @@ std::array<double, group_count> leverage(const model::StepModel& model,
   const Eigen::VectorXd by_cell =
       WeightedJacobian(model, observations, estimate, Weighting::robust).leverage();
   std::array<double, group_count> sums{};
-  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
+  for (std::size_t j = 0; j < observations.cell_count(); ++j)
     sums[group(observations.cells()[j])] += by_cell[static_cast<Eigen::Index>(j)];
-  }
   return sums;
 }
 
@@ -98,9 +97,7 @@ Noise noise(const Observations& observations, const Estimate& estimate, std::siz
             double parameters_used) {
   Noise result{estimate.sigma[of_group], nan, 0, {nan, nan, nan}};
   const PureError pure = pure_error(observations, of_group);
-  if (!pure.known()) {
-    return result;
-  }
+  if (!pure.known()) return result;
   result.pure_error = pure.sigma;
   double lack_squares = 0;
   double weights = 0;
@@ -112,9 +109,7 @@ Noise noise(const Observations& observations, const Estimate& estimate, std::siz
   const auto cells = static_cast<double>(pure.centers.size());
   const double freedom = cells - parameters_used;
   result.lack_of_fit = {nan, freedom, pure.freedom};
-  if (freedom < 1) {
-    return result;
-  }
+  if (freedom < 1) return result;
   const double lack_mean_square = lack_squares / freedom;
   const double pure_variance = pure.sigma * pure.sigma;
   result.lack_of_fit.f = lack_mean_square / pure_variance;
@@ -130,9 +125,7 @@ Noise noise(const Observations& observations, const Estimate& estimate, std::siz
 std::vector<Misfit> misfits(const model::StepModel& model, const Observations& observations,
                             const Estimate& estimate) {
   const PureError pure = pure_error(observations, group(Cell{}));
-  if (!model.terms() || !pure.known()) {
-    return {};
-  }
+  if (!model.terms() || !pure.known()) return {};
   const Projection projection(model, observations, estimate, pure);
   const Eigen::VectorXd values = values_from_log(model, estimate.z);
   std::vector<Misfit> result;
@@ -145,16 +138,12 @@ std::vector<Misfit> misfits(const model::StepModel& model, const Observations& o
       change[row] = seconds(time, cell) / time.total();
     }
     const Eigen::VectorXd rest = projection.rest(change);
-    if (rest.size() == 0) {
-      continue;
-    }
+    if (rest.size() == 0) continue;
     result.push_back({name, projection.test(rest, pure.freedom)});
     all.conservativeResize(Eigen::NoChange, all.cols() + 1);
     all.rightCols(1) = rest / rest.norm();
   }
-  if (!result.empty()) {
-    result.push_back({"any", projection.test(all, pure.freedom)});
-  }
+  if (!result.empty()) result.push_back({"any", projection.test(all, pure.freedom)});
   return result;
 }
 

@@ -21,9 +21,7 @@ NullSpace::NullSpace(const model::StepModel& model, const Observations& observat
     for (Eigen::Index i = 0; i < null.rows(); ++i) {
       const double part = jacobian.norm()[i] > 0 ? std::abs(null(i, c)) : 0.0;
       largest = std::max(largest, part);
-      if (part > 1e-9) {
-        direction[i] = null(i, c) / jacobian.scale()[i];
-      }
+      if (part > 1e-9) direction[i] = null(i, c) / jacobian.scale()[i];
     }
     // A unit vector on a parameter that no cell depends on is a direction too, but nothing bounds
     // it.
@@ -53,22 +51,16 @@ Eigen::VectorXd NullSpace::wander(const Eigen::VectorXd& z, int steps, Random& r
     }
     double low = -std::numeric_limits<double>::infinity();
     double high = std::numeric_limits<double>::infinity();
-    for (Eigen::Index i = 0; i < u.size(); ++i) {
-      if (direction[i] > 0) {
+    for (Eigen::Index i = 0; i < u.size(); ++i)
+      if (direction[i] > 0)
         low = std::max(low, -u[i] / direction[i]);
-      } else if (direction[i] < 0) {
+      else if (direction[i] < 0)
         high = std::min(high, -u[i] / direction[i]);
-      }
-    }
-    if (!std::isfinite(low) || !std::isfinite(high)) {
-      continue;
-    }
+    if (!std::isfinite(low) || !std::isfinite(high)) continue;
     // Avoids the boundary: a parameter of exactly 0 has no logarithm.
     const double share = 1e-6 + (1 - 2e-6) * random.uniform();
     const Eigen::VectorXd target = u + (low + share * (high - low)) * direction;
-    if ((target.array() > 0).all() && equivalent(target)) {
-      u = target;
-    }
+    if ((target.array() > 0).all() && equivalent(target)) u = target;
   }
   return u.array().log();
 }

@@ -14,11 +14,8 @@ constexpr double smallest_scale = 1e-9;  // a positive divisor even for identica
 
 std::vector<std::size_t> repeated_cells(const Observations& observations, std::size_t of_group) {
   std::vector<std::size_t> cells;
-  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    if (group(observations.cells()[j]) == of_group && observations.size(j) >= 2) {
-      cells.push_back(j);
-    }
-  }
+  for (std::size_t j = 0; j < observations.cell_count(); ++j)
+    if (group(observations.cells()[j]) == of_group && observations.size(j) >= 2) cells.push_back(j);
   return cells;
 }
 
@@ -39,17 +36,14 @@ double difference_scale(const Observations& observations, const std::vector<std:
 // others agree. With many samples most are undisturbed, and the median is used.
 double densest(const Observations& observations, double scale, std::size_t cell) {
   constexpr std::size_t many = 32;
-  if (observations.size(cell) > many) {
-    return observations.median_log(cell);
-  }
+  if (observations.size(cell) > many) return observations.median_log(cell);
   const auto& y = observations.log_seconds();
   double best = 0;
   double most = -1;
   for (const std::size_t i : observations.samples(cell)) {
     double near = 0;
-    for (const std::size_t other : observations.samples(cell)) {
+    for (const std::size_t other : observations.samples(cell))
       near += tukey_weight((y[other] - y[i]) / scale);
-    }
     if (near > most) {
       most = near;
       best = y[i];
@@ -74,9 +68,7 @@ double recenter(const Observations& observations, double scale, CellCenter& cent
       squares += w * deviation * deviation;
     }
     center.weight = weight;
-    if (!(weight > 0)) {
-      break;
-    }
+    if (!(weight > 0)) break;
     center.value += sum / weight;
   }
   return squares;
@@ -88,9 +80,7 @@ PureError pure_error(const Observations& observations, std::size_t of_group) {
   PureError result;
   result.sigma = std::numeric_limits<double>::quiet_NaN();
   const std::vector<std::size_t> cells = repeated_cells(observations, of_group);
-  if (cells.empty()) {
-    return result;
-  }
+  if (cells.empty()) return result;
   // Disturbed samples inflate the first scale, and with it the squares that keep their weight:
   // repeat with the new scale until it converges.
   constexpr int rounds = 4;
@@ -108,9 +98,7 @@ PureError pure_error(const Observations& observations, std::size_t of_group) {
         result.centers.push_back(center);
       }
     }
-    if (!result.known()) {
-      return result;
-    }
+    if (!result.known()) return result;
     scale = std::max(smallest_scale, std::sqrt(squares / result.freedom / tukey_mean_square));
   }
   result.sigma = scale;

@@ -6,14 +6,10 @@
 namespace gpucast::fit {
 
 double median(std::vector<double> values) {
-  if (values.empty()) {
-    throw std::invalid_argument("median of nothing");
-  }
+  if (values.empty()) throw std::invalid_argument("median of nothing");
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) {
-    return *middle;
-  }
+  if (values.size() % 2 == 1) return *middle;
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
@@ -33,13 +29,9 @@ double tukey_centre(std::span<const double> values) {
       weight += w;
       sum += w * (value - centre);
     }
-    if (!(weight > 0)) {
-      break;
-    }
+    if (!(weight > 0)) break;
     centre += sum / weight;
-    if (std::abs(sum / weight) < 1e-9) {
-      break;
-    }
+    if (std::abs(sum / weight) < 1e-9) break;
   }
   return centre;
 }
@@ -49,13 +41,10 @@ double mad_scale(std::span<const double> residuals, std::span<const double> know
   std::vector<double> magnitude(residuals.size());
   std::ranges::transform(residuals, magnitude.begin(), [](double r) { return std::abs(r); });
   const double high = std::max(floor, median(magnitude) / normal_mad);
-  if (std::ranges::all_of(known_variance, [](double v) { return v == 0; })) {
-    return high;
-  }
+  if (std::ranges::all_of(known_variance, [](double v) { return v == 0; })) return high;
   const auto exceeds = [&](double sigma) {
-    for (std::size_t i = 0; i < residuals.size(); ++i) {
+    for (std::size_t i = 0; i < residuals.size(); ++i)
       magnitude[i] = std::abs(residuals[i]) / std::sqrt(sigma * sigma + known_variance[i]);
-    }
     return median(magnitude) > normal_mad;
   };
   // Rounding alone may explain the residuals; at `high` it explains all of them.

@@ -20,14 +20,11 @@ constexpr double hopeless_noise = 0.5;
 std::vector<double> signature(const model::StepModel& model, const Observations& observations) {
   std::vector<double> result;
   const std::vector<double> ones(model.parameter_count(), 1.0);
-  for (const Cell& cell : observations.cells()) {
-    if (cell.kind == Kind::step) {
+  for (const Cell& cell : observations.cells())
+    if (cell.kind == Kind::step)
       result.push_back(model.gpu_seconds(ones.data(), cell.n, cell.gpus));
-    }
-  }
-  for (std::size_t i = result.size(); i-- > 0;) {
+  for (std::size_t i = result.size(); i-- > 0;)
     result[i] /= result[0];
-  }
   return result;
 }
 
@@ -40,11 +37,9 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
 // its maximum over the scales, constants dropped).
 double noise_needed(const Observations& observations, const Estimate& estimate) {
   double total = 0;
-  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    for (const std::size_t i : observations.samples(j)) {
+  for (std::size_t j = 0; j < observations.cell_count(); ++j)
+    for (const std::size_t i : observations.samples(j))
       total += std::log(sample_sigma(observations, estimate.sigma, j, i));
-    }
-  }
   return total;
 }
 
@@ -56,9 +51,7 @@ std::vector<double> shifts(const model::StepModel& model, const Observations& ob
                     model::info(model.terms()->gpu).constant;
   const bool told = std::ranges::any_of(observations.cells(),
                                         [](const Cell& cell) { return cell.kind == Kind::kernel; });
-  if (!wavy || told) {
-    return {};
-  }
+  if (!wavy || told) return {};
   return {-model::poll_tick / 4, -model::poll_tick / 2};
 }
 
@@ -66,9 +59,8 @@ std::vector<double> shifts(const model::StepModel& model, const Observations& ob
 std::vector<std::size_t> numbers_of(const model::StepModel& model) {
   std::vector<std::size_t> numbers;
   const auto& list = model.parameter_list();
-  for (std::size_t i = 0; model.terms() && i < model.first_communication_parameter(); ++i) {
+  for (std::size_t i = 0; model.terms() && i < model.first_communication_parameter(); ++i)
     if (list[i].is_ratio()) numbers.push_back(i);
-  }
   return numbers;
 }
 
@@ -94,24 +86,21 @@ Estimate rough_estimate(const model::StepModel& model, const Observations& obser
         z[static_cast<Eigen::Index>(number)] = std::log(prior.median) + deviate * prior.log_sd;
         Estimate fitted = estimate(model, observations, z, {}, rough_tolerance, Loss::tukey, times,
                                    Numbers::held);
-        if (noise_needed(observations, fitted) < noise_needed(observations, held)) {
+        if (noise_needed(observations, fitted) < noise_needed(observations, held))
           held = std::move(fitted);
-        }
       }
       from = held.z;
     }
     Estimate fitted = rough(held.z);
-    if (noise_needed(observations, fitted) < noise_needed(observations, best)) {
+    if (noise_needed(observations, fitted) < noise_needed(observations, best))
       best = std::move(fitted);
-    }
   }
   for (const double shift : shifts(model, observations)) {
     Eigen::VectorXd z = start;
     z[0] = std::log(std::max(share_left * std::exp(z[0]), std::exp(z[0]) + shift));
     Estimate fitted = rough(z);
-    if (noise_needed(observations, fitted) < noise_needed(observations, best)) {
+    if (noise_needed(observations, fitted) < noise_needed(observations, best))
       best = std::move(fitted);
-    }
   }
   return best;
 }
@@ -125,11 +114,8 @@ int IntegerClass::representative() const {
 
 std::vector<std::size_t> Profile::plausible(double margin) const {
   std::vector<std::size_t> result;
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    if (classes[i].estimate.cost <= classes[best].estimate.cost + margin) {
-      result.push_back(i);
-    }
-  }
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    if (classes[i].estimate.cost <= classes[best].estimate.cost + margin) result.push_back(i);
   return result;
 }
 
@@ -139,9 +125,7 @@ std::vector<int> default_integers(const model::StepModel& model, int largest_k) 
 
 Profile profile(const model::StepModel& model, const Observations& observations,
                 const std::vector<int>& integers, double tolerance, Times times) {
-  if (integers.empty()) {
-    throw std::invalid_argument("no structural integer to try");
-  }
+  if (integers.empty()) throw std::invalid_argument("no structural integer to try");
   Profile result;
   std::vector<std::vector<double>> signatures;
   for (const int integer : integers) {
@@ -172,9 +156,7 @@ Profile profile(const model::StepModel& model, const Observations& observations,
   least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < rough.size(); ++i) {
     in_play.push_back(noise_needed(observations, rough[i]) <= hopeless);
-    if (!in_play[i]) {
-      continue;
-    }
+    if (!in_play[i]) continue;
     rough[i] = rough_estimate(model.with_integer(result.classes[i].representative()), observations,
                               rough[i].z, times);
     if (const double needed = noise_needed(observations, rough[i]); needed < least) {
@@ -191,11 +173,9 @@ Profile profile(const model::StepModel& model, const Observations& observations,
                                            Loss::tukey, times)
                                 : with_scales(std::move(rough[i]), observations, scales);
   }
-  for (std::size_t i = 0; i < result.classes.size(); ++i) {
-    if (in_play[i] && result.classes[i].estimate.cost < result.classes[result.best].estimate.cost) {
+  for (std::size_t i = 0; i < result.classes.size(); ++i)
+    if (in_play[i] && result.classes[i].estimate.cost < result.classes[result.best].estimate.cost)
       result.best = i;
-    }
-  }
   return result;
 }
 

@@ -22,9 +22,7 @@ std::vector<bool> without_effect(const model::StepModel& model, const Eigen::Mat
   for (const model::Parameter& parameter : model.parameter_list()) {
     const auto at = static_cast<Eigen::Index>(result.size());
     Eigen::ArrayXd effect = slopes.col(at).array().abs();
-    if (parameter.is_ratio()) {
-      effect *= (estimate.z[at] - estimate.log_fit.array()).exp();
-    }
+    if (parameter.is_ratio()) effect *= (estimate.z[at] - estimate.log_fit.array()).exp();
     result.push_back(!parameter.reciprocal && effect.maxCoeff() < no_effect);
   }
   return result;
@@ -48,11 +46,8 @@ WeightedJacobian::WeightedJacobian(const model::StepModel& model, const Observat
   norm_ = jacobian.colwise().norm().transpose();
   scale_ = norm_.unaryExpr([](double x) { return x > 0 ? x : 1.0; });
   jacobian = jacobian * scale_.cwiseInverse().asDiagonal();
-  for (Eigen::Index i = 0; i < jacobian.cols(); ++i) {
-    if (idle[static_cast<std::size_t>(i)]) {
-      jacobian.col(i).setZero();
-    }
-  }
+  for (Eigen::Index i = 0; i < jacobian.cols(); ++i)
+    if (idle[static_cast<std::size_t>(i)]) jacobian.col(i).setZero();
   // V is square, so that its last columns span the null space also with fewer cells than
   // parameters.
   if (jacobian.rows() < jacobian.cols()) {
@@ -62,9 +57,8 @@ WeightedJacobian::WeightedJacobian(const model::StepModel& model, const Observat
   }
   svd_.compute(jacobian, Eigen::ComputeThinU | Eigen::ComputeFullV);
   const Eigen::VectorXd& singular = svd_.singularValues();
-  while (rank_ < singular.size() && singular[rank_] > rank_tolerance * singular[0]) {
+  while (rank_ < singular.size() && singular[rank_] > rank_tolerance * singular[0])
     ++rank_;
-  }
 }
 
 }  // namespace gpucast::fit

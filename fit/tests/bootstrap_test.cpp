@@ -73,9 +73,8 @@ TEST(Bootstrap, IsCentredOnTheEstimate) {
   const Eigen::RowVectorXd spread = deviation_of_logs(replicates.values);
   const Eigen::RowVectorXd mean = replicates.values.array().log().colwise().mean();
   const Eigen::VectorXd at = fitted.values().array().log();
-  for (Eigen::Index i = 0; i < 7; ++i) {
+  for (Eigen::Index i = 0; i < 7; ++i)
     EXPECT_LT(std::abs(mean[i] - at[i]), 0.5 * spread[i]) << i;
-  }
 }
 
 TEST(Bootstrap, SpreadsOverAllThatTheDataLeaveOpen) {
@@ -178,21 +177,18 @@ TEST(Random, IsUniformInZeroToOne) {
     ++bins.at(static_cast<std::size_t>(u * 10));
   }
   double chi_square = 0;
-  for (const int count : bins) {
+  for (const int count : bins)
     chi_square += std::pow(count - draws / 10.0, 2) / (draws / 10.0);
-  }
   EXPECT_LT(chi_square, 27.9);  // 0.999 quantile of chi-square with 9 degrees of freedom
 }
 
 TEST(Random, BelowReachesEveryNumberBelowAndNoOther) {
   Random random(8);
   std::array<int, 7> seen{};
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 1000; ++i)
     ++seen.at(random.below(7));
-  }
-  for (const int count : seen) {
+  for (const int count : seen)
     EXPECT_GT(count, 80);
-  }
 }
 
 TEST(Random, NormalHasMeanZeroAndVarianceOne) {

@@ -42,9 +42,8 @@ Observations timed(const Chain& chain, std::uint64_t seed, double sigma, double 
   synthetic::Samples samples;
   for (int power = 6; power <= 26; ++power) {
     const double bytes = std::ldexp(1.0, power);
-    for (int repetition = 0; repetition < 5; ++repetition) {
+    for (int repetition = 0; repetition < 5; ++repetition)
       samples.add(synthetic::transfer(h2d, bytes), noisy(chain(bytes)));
-    }
   }
   return samples.observations();
 }
@@ -53,17 +52,15 @@ bool within_factor(double a, double b, double factor) { return a <= b * factor &
 
 TEST(Breakpoints, AreNotSeenInTheNoiseOfAStraightLine) {
   int none = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed)
     none += find_breakpoints(timed(straight(), seed, 0.03), 3).empty() ? 1 : 0;
-  }
   EXPECT_GE(none, 57);
 }
 
 TEST(Breakpoints, AreNotSeenInDisturbedSamplesOfAStraightLine) {
   int none = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed)
     none += find_breakpoints(timed(straight(), seed, 0.03, 0.08), 3).empty() ? 1 : 0;
-  }
   EXPECT_GE(none, 54);
 }
 
@@ -76,9 +73,8 @@ TEST(Breakpoints, OneIsFoundWhereItIs) {
     const auto breakpoints = find_breakpoints(timed(bent(), seed, 0.03), 3);
     ASSERT_FALSE(breakpoints.empty()) << "seed " << seed;
     bool near = false;
-    for (const double at : breakpoints) {
+    for (const double at : breakpoints)
       near = near || within_factor(at, 65536, 2);
-    }
     EXPECT_TRUE(near) << "seed " << seed;
   }
 }
@@ -88,9 +84,8 @@ TEST(Breakpoints, TwoAreFoundWhereTheyAre) {
     const auto breakpoints = find_breakpoints(timed(twice_bent(), seed, 0.02), 4);
     for (const double truth : {8192.0, 524288.0}) {
       bool near = false;
-      for (const double at : breakpoints) {
+      for (const double at : breakpoints)
         near = near || within_factor(at, truth, 2);
-      }
       EXPECT_TRUE(near) << "seed " << seed << ", " << truth;
     }
     EXPECT_LE(breakpoints.size(), 3U) << "seed " << seed;
@@ -179,9 +174,8 @@ TEST(Breakpoints, AKinkIsNoJump) {
 
 TEST(Breakpoints, NeedSixSizes) {
   synthetic::Samples samples;
-  for (const double bytes : {1e2, 1e3, 1e4, 1e5, 1e6}) {
+  for (const double bytes : {1e2, 1e3, 1e4, 1e5, 1e6})
     samples.add(synthetic::transfer(h2d, bytes), bent()(bytes));
-  }
   EXPECT_TRUE(find_breakpoints(samples.observations(), 3).empty());
 }
 

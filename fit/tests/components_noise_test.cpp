@@ -91,9 +91,8 @@ class ManyVisits : public ::testing::Test {
       const auto& at = rows_.of_cell[static_cast<std::size_t>(visit.cell)];
       const auto i = static_cast<Index>(v);
       all.push_back({visit.step, at[0], i, false, visit.step_variance + disturbed_.step[i]});
-      if (visit.has_cpu) {
+      if (visit.has_cpu)
         all.push_back({visit.cpu, at[1], i, true, visit.cpu_variance + disturbed_.cpu[i]});
-      }
     }
     for (Index c = 0; c < measured_.size(); ++c) {
       const Index row = rows_.of_cell[static_cast<std::size_t>(c)][2];

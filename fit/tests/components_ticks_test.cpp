@@ -43,10 +43,9 @@ Form form_of(const True& truth, const Measured& measured) {
     shortest[visit.cell] = std::min(shortest[visit.cell], visit.step);
   std::vector<std::pair<std::string, LogNormal>> known;
   const auto& list = truth.model.parameter_list();
-  for (std::size_t i = 0; i < list.size(); ++i) {
+  for (std::size_t i = 0; i < list.size(); ++i)
     if (i != start_up_at && i != launch_at)
       known.emplace_back(list[i].name, LogNormal{std::log(truth.values[i]), 1e-3});
-  }
   return with_priors(truth.model, cells, shortest, known);
 }
 

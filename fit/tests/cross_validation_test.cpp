@@ -43,9 +43,8 @@ TEST(CrossValidate, PrefersTheTrueFormToAWrongOne) {
 TEST(CrossValidate, OfExactDataOfTheTrueFormHasNoError) {
   const auto errors = cross_validate({{paper_model(native), {4}}},
                                      synthetic::steps_alone(native, 1, 0.0), 14, 1, 1);
-  for (const double error : errors[0]) {
+  for (const double error : errors[0])
     EXPECT_LT(error, 1e-4);
-  }
 }
 
 TEST(CrossValidate, IsTheSameForAnyNumberOfThreads) {
@@ -60,11 +59,8 @@ TEST(CrossValidate, LeavesTheWholeCellOutThatItForecasts) {
   // As many folds as cells: the error of each cell is computed from a fit to all other cells.
   const Observations observations = synthetic::joint(native, 3);
   std::vector<std::size_t> steps;
-  for (std::size_t j = 0; j < observations.cell_count(); ++j) {
-    if (observations.cells()[j].kind == Kind::step) {
-      steps.push_back(j);
-    }
-  }
+  for (std::size_t j = 0; j < observations.cell_count(); ++j)
+    if (observations.cells()[j].kind == Kind::step) steps.push_back(j);
   const auto errors =
       cross_validate({{paper_model(native), {4}}}, observations, steps.size(), 1, 2);
   ASSERT_EQ(errors[0].size(), steps.size());
@@ -108,9 +104,8 @@ TEST(ParallelFor, CallsEveryIndexOnce) {
       for (const std::size_t count : {0U, 1U, 7U, 8U, 9U, 1001U}) {
         std::vector<std::atomic<int>> calls(count);
         parallel_for(count, threads, grain, [&](std::size_t i) { ++calls[i]; });
-        for (const auto& call : calls) {
+        for (const auto& call : calls)
           ASSERT_EQ(call, 1) << threads << " threads, grain " << grain << ", count " << count;
-        }
       }
     }
   }
@@ -121,9 +116,7 @@ TEST(ParallelFor, RethrowsAnExceptionOfAnyThread) {
     for (const std::size_t bad : {0U, 57U, 99U}) {
       EXPECT_THROW(parallel_for(100, threads, 1,
                                 [&](std::size_t i) {
-                                  if (i == bad) {
-                                    throw std::domain_error("this one");
-                                  }
+                                  if (i == bad) throw std::domain_error("this one");
                                 }),
                    std::domain_error);
     }

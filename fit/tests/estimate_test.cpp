@@ -137,9 +137,8 @@ TEST(Estimate, ScalesWithTheUnitOfTime) {
   const model::StepModel model = paper_model(native);
   const Observations seconds = synthetic::joint(native, 4);
   std::vector<double> shifted = seconds.log_seconds();
-  for (double& log_time : shifted) {
+  for (double& log_time : shifted)
     log_time += std::log(7.0);
-  }
   const Estimate before = fit_of(model, seconds);
   const Estimate after = fit_of(model, seconds.with_log_seconds(shifted));
   const Eigen::VectorXd moved = after.z - before.z;
@@ -192,11 +191,10 @@ TEST(Estimate, GivesDisturbedSamplesNoWeight) {
   }
   const Observations observations = samples.observations();
   const Estimate fit = fit_of(paper_model(native), observations);
-  for (std::size_t i = 0; i < observations.sample_count(); ++i) {
+  for (std::size_t i = 0; i < observations.sample_count(); ++i)
     if (std::ranges::find(expected, observations.log_seconds()[i]) != expected.end()) {
       EXPECT_EQ(fit.weight[i], 0.0);
     }
-  }
 }
 
 TEST(Estimate, SurvivesACellWithMostOfItsSamplesDisturbed) {
@@ -205,9 +203,8 @@ TEST(Estimate, SurvivesACellWithMostOfItsSamplesDisturbed) {
   const Estimate reference = fit_of(model, clean);
   for (std::size_t cell = 0; cell < clean.cell_count(); ++cell) {
     std::vector<double> log_seconds = clean.log_seconds();
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < 3; ++i)
       log_seconds[clean.first(cell) + i] += std::log(2.0 + 0.5 * static_cast<double>(i));
-    }
     const Estimate fit = fit_of(model, clean.with_log_seconds(log_seconds));
     EXPECT_LT(largest_difference(fit.log_fit, reference.log_fit), 0.02)
         << "n " << clean.cells()[cell].n << ", gpus " << clean.cells()[cell].gpus;
@@ -247,9 +244,8 @@ TEST(Estimate, TakesRepetitionsWithoutAnyNoise) {
   const Observations observations = synthetic::steps_alone(native, 1, 0.0);
   const Estimate fit = fit_of(paper_model(native), observations);
   EXPECT_TRUE(fit.converged);
-  for (const double weight : fit.weight) {
+  for (const double weight : fit.weight)
     EXPECT_GT(weight, 0.99);
-  }
   EXPECT_LT(fit.cost, 1e-3);
 }
 
@@ -294,9 +290,8 @@ TEST(StartValues, AreNearTheSolutionOfExactData) {
   const model::StepModel model = paper_model(native);
   const Observations observations = synthetic::joint(native, 1, 0.0);
   const Eigen::VectorXd values = values_from_log(model, start_values(model, observations));
-  for (std::size_t i = 0; i < 7; ++i) {
+  for (std::size_t i = 0; i < 7; ++i)
     EXPECT_NEAR(values[static_cast<Eigen::Index>(i)] / native.values()[i], 1.0, 1e-6);
-  }
 }
 
 TEST(StartValues, ArePositiveAndFiniteForParametersNoCellDependsOn) {

@@ -53,11 +53,8 @@ bool knows_microseconds(const model::StepModel& model) {
 Eigen::VectorXd shares(const model::StepModel& model, const Eigen::MatrixXd& jacobian,
                        Eigen::Index cell) {
   Eigen::VectorXd share = jacobian.row(cell);
-  for (Eigen::Index i = 0; i < share.size(); ++i) {
-    if (model.parameter_list()[static_cast<std::size_t>(i)].is_ratio()) {
-      share[i] = 0;
-    }
-  }
+  for (Eigen::Index i = 0; i < share.size(); ++i)
+    if (model.parameter_list()[static_cast<std::size_t>(i)].is_ratio()) share[i] = 0;
   return share;
 }
 
@@ -98,9 +95,7 @@ TEST(Evaluate, SharesOfATimeSumToOne) {
   // times.
   synthetic::Noisy noisy(2, 0);
   for (const auto& model : every_combination_of_terms()) {
-    if (knows_microseconds(model)) {
-      continue;
-    }
+    if (knows_microseconds(model)) continue;
     const std::vector<Cell> cells = cells_for(model);
     const Evaluated at = with_derivatives(model, cells, random_point(model, noisy));
     for (Eigen::Index j = 0; j < at.log_time.size(); ++j) {
@@ -147,9 +142,8 @@ TEST(Evaluate, TimesAreThePapersEquations) {
       }
     }
     const Eigen::VectorXd log_time = log_times(model, cells, z);
-    for (std::size_t j = 0; j < cells.size(); ++j) {
+    for (std::size_t j = 0; j < cells.size(); ++j)
       EXPECT_NEAR(log_time[static_cast<Eigen::Index>(j)], std::log(seconds[j]), 1e-13);
-    }
   }
 }
 
@@ -166,11 +160,9 @@ TEST(LinearJacobian, OfThePapersModelHoldsTheCoefficientsOfItsEquations) {
   expected << 2.0 * 64000 * 4 * 2304, 64000, 4, 4, 16.0 * 64000 * 4, 4, 12.0 * 64000,  //
       0, 0, 0, 0, 0, 1, 4096,                                                          //
       0, 0, 10, 0, 0, 0, 0;
-  for (Eigen::Index j = 0; j < 3; ++j) {
-    for (Eigen::Index i = 0; i < 7; ++i) {
+  for (Eigen::Index j = 0; j < 3; ++j)
+    for (Eigen::Index i = 0; i < 7; ++i)
       EXPECT_NEAR(at(j, i), expected(j, i), 1e-12 * expected(j, i)) << j << ", " << i;
-    }
-  }
 }
 
 TEST(ValuesFromLog, InvertsThroughputsOnly) {
@@ -186,9 +178,8 @@ TEST(ValuesFromLog, InvertsThroughputsOnly) {
 
 model::StepModel with_breakpoints(std::size_t count) {
   model::TransferCurve curve;
-  for (std::size_t i = 1; i <= count; ++i) {
+  for (std::size_t i = 1; i <= count; ++i)
     curve.breakpoints.push_back(1000.0 * static_cast<double>(i));
-  }
   model::TransferCurves curves;
   curves[static_cast<std::size_t>(model::Route::h2d)] = curve;
   return {std::nullopt, {}, 1, curves};

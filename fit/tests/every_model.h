@@ -18,9 +18,8 @@ inline std::vector<model::StepModel> every_combination_of_terms() {
     for (const auto cpu : model::all_cpu_terms) {
       for (const auto com : model::all_com_terms) {
         model::TransferCurves curves;
-        if (const auto routes = model::routes(com); !routes.empty()) {
+        if (const auto routes = model::routes(com); !routes.empty())
           curves[static_cast<std::size_t>(routes.front())] = model::TransferCurve{{4096, 65536}};
-        }
         for (const int integer : {1, 4}) {
           models.emplace_back(model::StepTerms{gpu, cpu, com},
                               model::Machine{.cores = 2304, .sms = 12, .block = 256}, integer,
@@ -42,16 +41,13 @@ inline std::vector<Cell> cells_for(const model::StepModel& model) {
       cells.push_back({.kind = Kind::skeleton, .n = n, .gpus = gpus, .busy = 1e-4});
     }
     // Without host work there is no time to take the logarithm of.
-    if (!model.terms() || name(model.terms()->cpu) != "none") {
+    if (!model.terms() || name(model.terms()->cpu) != "none")
       cells.push_back({.kind = Kind::cpu, .n = n});
-    }
   }
   for (const auto route : model::all_routes) {
-    if (model.has_curve(route)) {
-      for (const double bytes : {64.0, 4096.0, 16384.0, 1e6}) {
+    if (model.has_curve(route))
+      for (const double bytes : {64.0, 4096.0, 16384.0, 1e6})
         cells.push_back(synthetic::transfer(route, bytes));
-      }
-    }
   }
   cells.push_back(synthetic::launch(10));
   return cells;

@@ -117,9 +117,8 @@ TEST(BestProbability, IsTheShareOfReplicatesInWhichACountIsTheFastest) {
       wins[static_cast<std::size_t>(fastest - gpus.begin())] += 1;
     }
     const auto row = static_cast<Eigen::Index>(i);
-    for (std::size_t g = 0; g < gpus.size(); ++g) {
+    for (std::size_t g = 0; g < gpus.size(); ++g)
       EXPECT_NEAR(probability(row, static_cast<Eigen::Index>(g)), wins[g] / 200, 1e-12);
-    }
     EXPECT_NEAR(probability.row(row).sum(), 1.0, 1e-12);
   }
   EXPECT_GT((probability.array() > 0.05).count(), 6);  // more than one contender somewhere

@@ -28,9 +28,8 @@ struct Fitted {
 
   std::vector<std::string> expressions() const {
     std::vector<std::string> result;
-    for (const auto& combination : identification.combinations) {
+    for (const auto& combination : identification.combinations)
       result.push_back(combination.expression(model.parameter_list()));
-    }
     return result;
   }
 };
@@ -71,9 +70,8 @@ TEST(Identify, MicrobenchmarksTellAllApart) {
     EXPECT_EQ(fitted.identification.rank, 7U);
     EXPECT_EQ(fitted.identification.identified, std::vector<bool>(7, true));
     EXPECT_TRUE(fitted.identification.combinations.empty());
-    for (const double error : fitted.identification.relative_error) {
+    for (const double error : fitted.identification.relative_error)
       EXPECT_GT(error, 0.0);
-    }
   }
 }
 

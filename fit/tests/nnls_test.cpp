@@ -20,18 +20,19 @@ double brute_force_distance(const Eigen::MatrixXd& a, const Eigen::VectorXd& b) 
   double least = b.norm();
   for (unsigned set = 1; set < (1U << static_cast<unsigned>(a.cols())); ++set) {
     std::vector<Eigen::Index> columns;
-    for (Eigen::Index i = 0; i < a.cols(); ++i) {
-      if ((set >> static_cast<unsigned>(i)) & 1U) {
-        columns.push_back(i);
-      }
-    }
+    for (Eigen::Index i = 0; i < a.cols(); ++i)
+      if ((set >> static_cast<unsigned>(i)) & 1U) columns.push_back(i);
     const Eigen::MatrixXd part = a(Eigen::all, columns);
     const Eigen::VectorXd x = part.completeOrthogonalDecomposition().solve(b);
-    if ((x.array() >= 0).all()) {
-      least = std::min(least, (part * x - b).norm());
-    }
+    if ((x.array() >= 0).all()) least = std::min(least, (part * x - b).norm());
   }
   return least;
+}
+
+void expect_best(const Eigen::MatrixXd& a, const Eigen::VectorXd& b) {
+  const Eigen::VectorXd x = nnls(a, b);
+  ASSERT_TRUE((x.array() >= 0).all());
+  ASSERT_NEAR((a * x - b).norm(), brute_force_distance(a, b), 1e-9);
 }
 
 TEST(Nnls, FindsTheBestOfAllActiveSetsOfRandomProblems) {
@@ -39,22 +40,18 @@ TEST(Nnls, FindsTheBestOfAllActiveSetsOfRandomProblems) {
   for (int problem = 0; problem < 400; ++problem) {
     const Eigen::Index cols = 1 + problem % 6;
     const Eigen::Index rows = cols + problem % 5;
+    SCOPED_TRACE(problem);
     const Eigen::MatrixXd a = random_matrix(rows, cols, noisy);
-    const Eigen::VectorXd b = random_matrix(rows, 1, noisy);
-    const Eigen::VectorXd x = nnls(a, b);
-    ASSERT_TRUE((x.array() >= 0).all()) << "problem " << problem;
-    ASSERT_NEAR((a * x - b).norm(), brute_force_distance(a, b), 1e-9) << "problem " << problem;
+    expect_best(a, random_matrix(rows, 1, noisy));
   }
 }
 
 TEST(Nnls, FindsTheBestWithMoreUnknownsThanRows) {
   synthetic::Noisy noisy(2, 0);
   for (int problem = 0; problem < 100; ++problem) {
+    SCOPED_TRACE(problem);
     const Eigen::MatrixXd a = random_matrix(3, 5, noisy);
-    const Eigen::VectorXd b = random_matrix(3, 1, noisy);
-    const Eigen::VectorXd x = nnls(a, b);
-    ASSERT_TRUE((x.array() >= 0).all()) << "problem " << problem;
-    ASSERT_NEAR((a * x - b).norm(), brute_force_distance(a, b), 1e-9) << "problem " << problem;
+    expect_best(a, random_matrix(3, 1, noisy));
   }
 }
 
@@ -73,10 +70,8 @@ TEST(Nnls, IsAsNearWithColumnsThatDependOnOthers) {
     Eigen::MatrixXd a = random_matrix(8, 6, noisy).cwiseAbs();
     a.col(3) = a.col(0);
     a.col(4) = 2 * a.col(1) + a.col(2);
-    const Eigen::VectorXd b = random_matrix(8, 1, noisy).cwiseAbs();
-    const Eigen::VectorXd x = nnls(a, b);
-    ASSERT_TRUE((x.array() >= 0).all()) << "problem " << problem;
-    ASSERT_NEAR((a * x - b).norm(), brute_force_distance(a, b), 1e-9) << "problem " << problem;
+    SCOPED_TRACE(problem);
+    expect_best(a, random_matrix(8, 1, noisy).cwiseAbs());
   }
 }
 

@@ -71,11 +71,8 @@ TEST(Noise, OfAWrongModelHasALargeF) {
 
 double misfit(const Observations& observations, const std::string& name) {
   const Fit fitted = fit(paper_model(native), observations, {native.k});
-  for (const Misfit& entry : fitted.misfits) {
-    if (entry.name == name) {
-      return entry.test.f;
-    }
-  }
+  for (const Misfit& entry : fitted.misfits)
+    if (entry.name == name) return entry.test.f;
   ADD_FAILURE() << "no direction " << name;
   return 0;
 }
@@ -132,9 +129,8 @@ Observations with_cell_spread(std::uint64_t seed, double tau) {
   for (const double n : synthetic::n_grid) {
     for (const double gpus : synthetic::gpu_grid) {
       const double seconds = cells(native.seconds(n, gpus));
-      for (int repetition = 0; repetition < 5; ++repetition) {
+      for (int repetition = 0; repetition < 5; ++repetition)
         samples.add(synthetic::step(n, gpus), noisy(seconds));
-      }
     }
   }
   return samples.observations();
@@ -212,9 +208,8 @@ synthetic::Samples scattered(int cells, int repetitions, synthetic::Noisy& noisy
   synthetic::Samples samples;
   for (int cell = 0; cell < cells; ++cell) {
     const double seconds = std::exp(noisy.normal());
-    for (int repetition = 0; repetition < repetitions; ++repetition) {
+    for (int repetition = 0; repetition < repetitions; ++repetition)
       samples.add(synthetic::step(cell + 1, 1), noisy(seconds));
-    }
   }
   return samples;
 }
@@ -239,9 +234,8 @@ TEST(PureError, CentresACellWhereItsSamplesAgree) {
   synthetic::Noisy noisy(3, 0.01);
   synthetic::Samples samples = scattered(50, 5, noisy);
   const double truth = 2.0;
-  for (const double factor : {1.0, 1.9, 2.4, 1.005, 3.3}) {
+  for (const double factor : {1.0, 1.9, 2.4, 1.005, 3.3})
     samples.add(synthetic::step(1000, 1), truth * factor);
-  }
   const PureError error = pure_error(samples.observations(), steps);
   ASSERT_EQ(error.centers.size(), 51U);
   EXPECT_NEAR(error.centers.back().value, std::log(truth), 0.005);
@@ -260,9 +254,8 @@ TEST(PureError, LeavesOutSingleTimingsAndOtherGroups) {
   synthetic::Noisy noisy(5, 0.02);
   synthetic::Samples samples = scattered(20, 4, noisy);
   samples.add(synthetic::step(1000, 1), 1.0);
-  for (int repetition = 0; repetition < 50; ++repetition) {
+  for (int repetition = 0; repetition < 50; ++repetition)
     samples.add(synthetic::launch(10), std::exp(noisy.normal()));
-  }
   const PureError error = pure_error(samples.observations(), steps);
   EXPECT_EQ(error.centers.size(), 20U);
   EXPECT_NEAR(error.sigma, 0.02, 0.006);

@@ -106,9 +106,8 @@ TEST(Group, SeparatesKindsAndRoutesAndNothingElse) {
   std::set<std::size_t> groups{group(step(1, 1)), group({.kind = Kind::cpu, .n = 1}),
                                group({.kind = Kind::kernel, .n = 1, .gpus = 1}), group(launch(1)),
                                group({.kind = Kind::skeleton, .n = 1, .gpus = 1, .busy = 1})};
-  for (const model::Route route : model::all_routes) {
+  for (const model::Route route : model::all_routes)
     groups.insert(group(transfer(route, 1)));
-  }
   EXPECT_EQ(groups.size(), group_count - 1);  // transfers as a kind are no group
   EXPECT_EQ(*groups.rbegin(), group_count - 1);
   EXPECT_EQ(group(step(1, 1)), group(step(64000, 4)));

@@ -17,9 +17,8 @@ double integral(const Function& function, double from, double to) {
   constexpr int pieces = 20000;
   const double h = (to - from) / pieces;
   double sum = function(from) + function(to);
-  for (int i = 1; i < pieces; ++i) {
+  for (int i = 1; i < pieces; ++i)
     sum += (i % 2 == 1 ? 4 : 2) * function(from + i * h);
-  }
   return sum * h / 3;
 }
 
@@ -96,9 +95,8 @@ TEST(Median, OfNothingIsRefused) { EXPECT_THROW(median({}), std::invalid_argumen
 std::vector<double> normal_sample(std::size_t count, std::uint64_t seed) {
   synthetic::Noisy noisy(seed, 0);
   std::vector<double> result(count);
-  for (double& value : result) {
+  for (double& value : result)
     value = noisy.normal();
-  }
   return result;
 }
 
@@ -138,17 +136,15 @@ TEST(TukeyCentre, BalancesItsWeightedDeviations) {
   const std::vector<double> values = normal_sample(200, 7);
   const double centre = tukey_centre(values);
   double sum = 0;
-  for (const double value : values) {
+  for (const double value : values)
     sum += tukey_weight(value - centre) * (value - centre);
-  }
   EXPECT_NEAR(sum, 0.0, 1e-6);
 }
 
 TEST(MadScale, RecoversSigmaOfNormalNoise) {
   std::vector<double> residual = normal_sample(20000, 1);
-  for (double& r : residual) {
+  for (double& r : residual)
     r *= 0.05;
-  }
   EXPECT_NEAR(mad_scale(residual, std::vector<double>(residual.size(), 0.0), 1e-9), 0.05, 0.0015);
 }
 
@@ -164,9 +160,8 @@ TEST(MadScale, RecoversSigmaBesideKnownVariances) {
 
 TEST(MadScale, IsNotMovedByWildSamples) {
   std::vector<double> residual = normal_sample(20000, 3);
-  for (std::size_t i = 0; i < residual.size(); i += 20) {
+  for (std::size_t i = 0; i < residual.size(); i += 20)
     residual[i] = 1e6;
-  }
   // 5 % wild samples move the median to the 0.526 quantile of the rest: 0.717 instead of 0.674.
   EXPECT_NEAR(mad_scale(residual, std::vector<double>(residual.size(), 0.0), 1e-9), 0.717 / 0.6745,
               0.03);
@@ -174,9 +169,8 @@ TEST(MadScale, IsNotMovedByWildSamples) {
 
 TEST(MadScale, IsTheFloorWhereRoundingAloneExplainsTheResiduals) {
   std::vector<double> residual = normal_sample(2000, 4);
-  for (double& r : residual) {
+  for (double& r : residual)
     r *= 0.01;
-  }
   EXPECT_EQ(mad_scale(residual, std::vector<double>(residual.size(), 0.02 * 0.02), 1e-5), 1e-5);
   EXPECT_EQ(mad_scale(std::vector<double>(9, 0.0), std::vector<double>(9, 0.0), 1e-5), 1e-5);
 }

@@ -58,11 +58,9 @@ Observations skeletons(Beyond beyond, std::uint64_t seed, double sigma,
   Samples samples;
   for (const double n : skeleton_sizes) {
     for (const double gpus : counts) {
-      for (const double busy : kernels) {
-        for (int repetition = 0; repetition < 5; ++repetition) {
+      for (const double busy : kernels)
+        for (int repetition = 0; repetition < 5; ++repetition)
           samples.add(skeleton(n, gpus, busy), noisy(busy + (star.*beyond)(n, gpus, busy)));
-        }
-      }
     }
   }
   return samples.observations();
@@ -131,11 +129,9 @@ TEST(SkeletonsAlone, HaveNoiseOfTheirOwn) {
   Noisy transfers(7, 0.005);
   Samples samples;
   const Observations alone = skeletons(&Star::all_at_once, 6, 0.04);
-  for (std::size_t j = 0; j < alone.cell_count(); ++j) {
-    for (std::size_t i = alone.first(j); i < alone.first(j + 1); ++i) {
+  for (std::size_t j = 0; j < alone.cell_count(); ++j)
+    for (std::size_t i = alone.first(j); i < alone.first(j + 1); ++i)
       samples.add(alone.cells()[j], std::exp(alone.log_seconds()[i]));
-    }
-  }
   for (const double bytes : synthetic::transfer_sizes) {
     for (int repetition = 0; repetition < 20; ++repetition) {
       samples.add(synthetic::transfer(model::Route::h2d, bytes),
@@ -183,11 +179,9 @@ TEST(StartValues, OfSkeletonsByTurnsLeaveOutEveryTurn) {
 TEST(StartValues, TakeSkeletonsShorterThanTheirKernelsForNoise) {
   // One that ended before its kernel could, by an error of a clock or a sample.
   Samples samples;
-  for (const double n : skeleton_sizes) {
-    for (const double gpus : counts) {
+  for (const double n : skeleton_sizes)
+    for (const double gpus : counts)
       samples.add(skeleton(n, gpus, 2e-3), n > 256 ? 2e-3 + star.all_at_once(n, gpus, 0) : 1.9e-3);
-    }
-  }
   const model::StepModel model = model_of(model::StarAsync{});
   const Eigen::VectorXd start = start_values(model, samples.observations());
   EXPECT_TRUE(start.allFinite());

@@ -18,9 +18,8 @@ using synthetic::paper_model;
 
 std::vector<int> up_to(int largest) {
   std::vector<int> result;
-  for (int k = 1; k <= largest; ++k) {
+  for (int k = 1; k <= largest; ++k)
     result.push_back(k);
-  }
   return result;
 }
 
@@ -86,9 +85,8 @@ TEST(Profile, TakesIntegersWithEqualWavesAsOneClass) {
   const Profile integers_tried = profile(paper_model(truth), samples.observations(), up_to(12));
   std::vector<std::vector<int>> members;
   members.reserve(integers_tried.classes.size());
-  for (const auto& entry : integers_tried.classes) {
+  for (const auto& entry : integers_tried.classes)
     members.push_back(entry.members);
-  }
   // Waves of (9000, 10000) particles on 1000 cores: k = 1 (9, 10), 2 (5, 5), 3 (3, 4), 4 (3, 3),
   // 5 ... 8 (2, 2), 9 (1, 2), 10 ... (1, 1). Equal up to a factor is one model.
   EXPECT_EQ(members,
@@ -148,7 +146,6 @@ TEST(Plausible, TakesClassesWithinTheMargin) {
 }
 
 // ---- complete fits ----
-
 
 TEST(Fit, FindsStructureAndParametersOfExactData) {
   for (const auto& truth : synthetic::all_truths) {

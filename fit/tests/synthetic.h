@@ -117,9 +117,8 @@ inline Cell launch(double count) { return {.kind = Kind::launch, .count = count}
 inline Eigen::VectorXd log_from_values(const model::StepModel& model,
                                        const Eigen::VectorXd& values) {
   Eigen::VectorXd z = values.array().log();
-  for (Eigen::Index i = 0; i < z.size(); ++i) {
+  for (Eigen::Index i = 0; i < z.size(); ++i)
     z[i] *= model.parameter_list()[static_cast<std::size_t>(i)].reciprocal ? -1 : 1;
-  }
   return z;
 }
 
@@ -134,11 +133,9 @@ inline void add_steps(Samples& samples, const StepSeconds& seconds, Noisy& noisy
                       int repetitions = 5, std::span<const double> n = n_grid,
                       std::span<const double> gpus = gpu_grid) {
   for (const double particles : n) {
-    for (const double count : gpus) {
-      for (int repetition = 0; repetition < repetitions; ++repetition) {
+    for (const double count : gpus)
+      for (int repetition = 0; repetition < repetitions; ++repetition)
         samples.add(step(particles, count), noisy(seconds(particles, count)));
-      }
-    }
   }
 }
 
@@ -153,14 +150,11 @@ inline constexpr double transfer_sizes[] = {0x1p6,  0x1p8,  0x1p10, 0x1p12, 0x1p
 inline void add_microbenchmarks(Samples& samples, const Truth& truth, Noisy& noisy,
                                 int repetitions = 5) {
   for (int repetition = 0; repetition < repetitions; ++repetition) {
-    for (const auto route : {model::Route::h2d, model::Route::d2h}) {
-      for (const double bytes : transfer_sizes) {
+    for (const auto route : {model::Route::h2d, model::Route::d2h})
+      for (const double bytes : transfer_sizes)
         samples.add(transfer(route, bytes), noisy(truth.transfer(route, bytes)));
-      }
-    }
-    for (const double count : {1.0, 10.0, 100.0}) {
+    for (const double count : {1.0, 10.0, 100.0})
       samples.add(launch(count), noisy(count * truth.t_kernel));
-    }
   }
 }
 

@@ -47,19 +47,17 @@ TEST(Plan, HoldsEveryCombination) {
 }
 
 TEST(Plan, GivesOnlyStarSerialAChoiceOfMemory) {
-  for (const Cell& cell : plan_of(small_grid())) {
+  for (const Cell& cell : plan_of(small_grid()))
     if (cell.schedule.name == Schedule::star_async) {
       EXPECT_EQ(cell.schedule.memory, Memory::pinned);
     }
-  }
 }
 
 TEST(Plan, SplitsOnlyTheTunedKernelsSums) {
   Grid grid = small_grid();
   grid.j_split = 4;
-  for (const Cell& cell : plan_of(grid)) {
+  for (const Cell& cell : plan_of(grid))
     EXPECT_EQ(cell.schedule.kernel.j_split, cell.schedule.kernel.name == KernelName::tuned ? 4 : 0);
-  }
 }
 
 TEST(Plan, DescribesACellByWhatTellsItFromOthers) {

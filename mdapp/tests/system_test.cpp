@@ -129,10 +129,9 @@ TEST(Velocities, HaveExactlyTheTemperatureAskedFor) {
 }
 
 TEST(Velocities, HaveNoNetMomentum) {
-  for (const int n : {2, 7, 216, 997}) {
+  for (const int n : {2, 7, 216, 997})
     for (const double component : momentum(moving(n, 1100, 1)))
       EXPECT_NEAR(component, 0, 1e-10) << n;
-  }
 }
 
 TEST(Velocities, AreTheSameForTheSameSeedAndOthersForAnother) {

@@ -32,10 +32,8 @@ template <class Wanted>
 std::vector<Wanted> cells_for(int gpus, std::span<const Question> questions = {}) {
   constexpr auto all = schema::all<Question>();
   std::vector<Wanted> wanted;
-  for (const Cell& cell :
-       cells_of(questions.empty() ? std::span(all) : questions, suite_of(gpus))) {
+  for (const Cell& cell : cells_of(questions.empty() ? std::span(all) : questions, suite_of(gpus)))
     if (const auto* one = std::get_if<Wanted>(&cell)) wanted.push_back(*one);
-  }
   return wanted;
 }
 
@@ -71,9 +69,8 @@ TEST(Suite, TimesRowsOfLaunchesAndWaitsForNothing) {
 
 TEST(Suite, MeasuresEveryTwoCopiesTogether) {
   std::set<std::string> pairs;
-  for (const TransferCell& cell : cells_for<TransferCell>(3, std::array{Question::concurrent})) {
+  for (const TransferCell& cell : cells_for<TransferCell>(3, std::array{Question::concurrent}))
     if (cell.copies.size() == 2) pairs.insert(describe(Cell(cell)));
-  }
   // 3 up, 3 down and 3 between: each beside each other. In both directions: with the host and
   // between two of large copies, each first; between 0 and 1, 0 and 2. 0 to both others, both to 0,
   // 0 to both by their reads.
@@ -119,10 +116,9 @@ TEST(Suite, SkeletonsGoFromOneDeviceToAll) {
 }
 
 TEST(Suite, OneDeviceHasNobodyToCopyTo) {
-  for (const TransferCell& cell : cells_for<TransferCell>(1)) {
+  for (const TransferCell& cell : cells_for<TransferCell>(1))
     for (const Copy& copy : cell.copies)
       EXPECT_TRUE(copy.from == host || copy.to == host || copy.from == copy.to);
-  }
 }
 
 TEST(Budget, GivesWhatIsLeftToTheRest) {

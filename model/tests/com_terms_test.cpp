@@ -224,9 +224,8 @@ TEST(AllgatherOnce, CountsOneLatencyForAllRounds) {
 }
 
 TEST(AllgatherOnce, OfUpToTwoGpusIsAllgather) {
-  for (const double gpus : {1.0, 2.0}) {
+  for (const double gpus : {1.0, 2.0})
     EXPECT_DOUBLE_EQ(beside(AllgatherOnce{}, 1e6, gpus, 1e-3), seconds(Allgather{}, 1e6, gpus));
-  }
 }
 
 TEST(SlowerOf, LiesBetweenTheSlowerAndNinePercentMore) {
@@ -246,9 +245,8 @@ TEST(ComTerm, WithoutTicksIsLinearInTheTimesThatMakeIt) {
   for (const ComTerm& term : all_com_terms) {
     std::vector<double> doubled = values(term);
     const std::vector<Parameter> list = parameters(term);
-    for (std::size_t i = 0; i < list.size(); ++i) {
+    for (std::size_t i = 0; i < list.size(); ++i)
       doubled[i] *= list[i].is_ratio() ? 1 : list[i].reciprocal ? 0.5 : 2;
-    }
     for (const double gpus : {1.0, 3.0}) {
       EXPECT_NEAR(com_time(term, doubled.data(), twice, {1000, gpus}, 8e-5, true),
                   2 * beside(term, 1000, gpus, 4e-5, 1, true), 1e-16)

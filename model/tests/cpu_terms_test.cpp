@@ -33,9 +33,8 @@ TEST(CpuTerm, BentCostsMoreAParticleBeyondACache) {
 TEST(CpuTerm, BentThatGrowsByNothingIsAffine) {
   const double bent[] = {1e-4, 4e-8, 0, 1e5};
   const double affine[] = {4e-8, 1e-4};
-  for (const double n : {1.0, 64000.0, 1e9}) {
+  for (const double n : {1.0, 64000.0, 1e9})
     EXPECT_DOUBLE_EQ(seconds(Bent{}, bent, n), seconds(Affine{}, affine, n));
-  }
 }
 
 TEST(CpuTerm, ListsAsManyParametersAsItReads) {
@@ -49,19 +48,21 @@ TEST(CpuTerm, ListsAsManyParametersAsItReads) {
 const StepModel decomposed(StepTerms{Neighbours{}, Linear{}, Halo{}}, {}, 1, {});
 
 // t_0, t_own, t_cpu, t_kernel, t_edge, t_face
-constexpr double value[] = {1e-5, 2e-10, 0, 3e-6, 7e-6, 1e-9};
+constexpr double of_domains[] = {1e-5, 2e-10, 0, 3e-6, 7e-6, 1e-9};
 
 TEST(Neighbours, TakeTheTimeOfTheElementsThatAGpuOwns) {
-  EXPECT_NEAR(decomposed.gpu_seconds(value, 64000, 1), 10e-6 + 12.8e-6, 1e-18);
-  EXPECT_NEAR(decomposed.gpu_seconds(value, 64000, 8), 10e-6 + 1.6e-6, 1e-18);
+  EXPECT_NEAR(decomposed.gpu_seconds(of_domains, 64000, 1), 10e-6 + 12.8e-6, 1e-18);
+  EXPECT_NEAR(decomposed.gpu_seconds(of_domains, 64000, 8), 10e-6 + 1.6e-6, 1e-18);
 }
 
 TEST(Halo, IsTheSurfaceOfADomain) {
   // 64000 elements on 8 GPUs: domains of 8000, with surfaces of 400 (20 x 20).
-  EXPECT_NEAR(decomposed.step_seconds(value, 64000, 8).com, 3e-6 + 7e-6 + 0.4e-6, 1e-16);
+  EXPECT_NEAR(decomposed.step_seconds(of_domains, 64000, 8).com, 3e-6 + 7e-6 + 0.4e-6, 1e-16);
 }
 
-TEST(Halo, IsNoneOnOneGpu) { EXPECT_DOUBLE_EQ(decomposed.step_seconds(value, 64000, 1).com, 3e-6); }
+TEST(Halo, IsNoneOnOneGpu) {
+  EXPECT_DOUBLE_EQ(decomposed.step_seconds(of_domains, 64000, 1).com, 3e-6);
+}
 
 }  // namespace
 }  // namespace gpucast::model

@@ -79,9 +79,8 @@ TEST(Occupancy, JoinsTheRegimesAsAPNorm) {
 }
 
 TEST(Occupancy, TakesExponentsFromOneToTwelve) {
-  for (const double outside : {0.1, 0.999, 1.0}) {
+  for (const double outside : {0.1, 0.999, 1.0})
     EXPECT_DOUBLE_EQ(occupancy(0, 5e-9, 2e-9, 1000, 1, outside), 1000 * 7e-9) << outside;
-  }
   for (const double outside : {12.0, 13.0, 1e6}) {
     EXPECT_DOUBLE_EQ(occupancy(0, 5e-9, 5e-9, 1000, 1, outside),
                      1000 * 5e-9 * std::pow(2.0, 1.0 / 12))
@@ -222,15 +221,12 @@ TEST(Parameters, ThatAreNumbersHaveAMedianToBeginWith) {
           << term_name << ", " << parameter.name;
     }
   };
-  for (const GpuTerm& term : all_gpu_terms) {
+  for (const GpuTerm& term : all_gpu_terms)
     check(parameters(term), name(term));
-  }
-  for (const CpuTerm& term : all_cpu_terms) {
+  for (const CpuTerm& term : all_cpu_terms)
     check(parameters(term), name(term));
-  }
-  for (const ComTerm& term : all_com_terms) {
+  for (const ComTerm& term : all_com_terms)
     check(parameters(term), name(term));
-  }
 }
 
 TEST(Parameters, OfTheSameNameAreHeldEquallyPlausibleInEveryTerm) {
@@ -241,15 +237,12 @@ TEST(Parameters, OfTheSameNameAreHeldEquallyPlausibleInEveryTerm) {
           << parameter.name;
     }
   };
-  for (const GpuTerm& term : all_gpu_terms) {
+  for (const GpuTerm& term : all_gpu_terms)
     check(parameters(term));
-  }
-  for (const CpuTerm& term : all_cpu_terms) {
+  for (const CpuTerm& term : all_cpu_terms)
     check(parameters(term));
-  }
-  for (const ComTerm& term : all_com_terms) {
+  for (const ComTerm& term : all_com_terms)
     check(parameters(term));
-  }
 }
 
 TEST(GpuTerm, SaysWhichFactOfTheMachineIsMissing) {

@@ -30,9 +30,8 @@ TEST(Names, LeadBackToWhatTheyName) {
 template <class Range>
 void expect_distinct(const Range& all) {
   std::set<std::string_view> names;
-  for (const auto& member : all) {
+  for (const auto& member : all)
     EXPECT_TRUE(names.insert(name(member)).second) << name(member);
-  }
 }
 
 TEST(Names, AreEachOfOneThing) {
@@ -45,9 +44,8 @@ TEST(Names, AreEachOfOneThing) {
 template <class Range>
 std::vector<std::string> words(const Range& all) {
   std::vector<std::string> result;
-  for (const auto& member : all) {
+  for (const auto& member : all)
     result.emplace_back(name(member));
-  }
   return result;
 }
 
@@ -70,9 +68,8 @@ TEST(Names, OfNothingAreNothing) {
 }
 
 TEST(Names, TheOnlyStructuralIntegerIsThePapersK) {
-  for (const GpuTerm& term : all_gpu_terms) {
+  for (const GpuTerm& term : all_gpu_terms)
     EXPECT_EQ(info(term).integer, name(term) == "wave" ? "k" : "");
-  }
 }
 
 TEST(Catalogue, DescribesASchedulesPlainFormFirst) {
@@ -86,9 +83,8 @@ TEST(Catalogue, DescribesASchedulesPlainFormFirst) {
 }
 
 TEST(Catalogue, ListsTheConstantFirst) {
-  for (const GpuTerm& term : all_gpu_terms) {
+  for (const GpuTerm& term : all_gpu_terms)
     EXPECT_EQ(parameters(term).front().name == "t_0", info(term).constant) << name(term);
-  }
 }
 
 }  // namespace

@@ -17,9 +17,8 @@ double sigma_of(double work) { return std::hypot(0.4e-6, 0.004 * work); }
 double mean_of_ticks(double work) {
   const double sigma = sigma_of(work);
   double sum = 0;
-  for (int m = 0; m * tick < work + 8 * sigma; ++m) {
+  for (int m = 0; m * tick < work + 8 * sigma; ++m)
     sum += tick * std::erfc((m * tick - work) / sigma / std::numbers::sqrt2) / 2;
-  }
   return sum;
 }
 
@@ -40,9 +39,8 @@ TEST(Polled, IsTheNextTickForShortWorkAwayFromTicks) {
 
 TEST(Polled, InTheMiddleBetweenTicksIsExactlyTheNext) {
   // Every harmonic is zero there.
-  for (const int passed : {0, 1, 7, 50}) {
+  for (const int passed : {0, 1, 7, 50})
     EXPECT_NEAR(polled((passed + 0.5) * tick), (passed + 1) * tick, 1e-12 * tick * (passed + 1));
-  }
 }
 
 TEST(Polled, IsTheMeanOverWhatIsNotKnownOfTheWork) {
@@ -53,9 +51,8 @@ TEST(Polled, IsTheMeanOverWhatIsNotKnownOfTheWork) {
 }
 
 TEST(Polled, AddsHalfATickToLongWork) {
-  for (const double work : {1.5e-3, 10e-3, 1.0, 1e3}) {
+  for (const double work : {1.5e-3, 10e-3, 1.0, 1e3})
     EXPECT_NEAR(polled(work), work + tick / 2, 1e-3 * tick);
-  }
 }
 
 TEST(Polled, NeverSeesAnEndBeforeItOrMoreThanATickAfterIt) {

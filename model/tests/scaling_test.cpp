@@ -43,11 +43,10 @@ TEST(ScalingTerms, HaveTheirShapes) {
 }
 
 TEST(ScalingTerms, OfExchangeCostOneGpuNothing) {
-  for (const Term& term : terms) {
+  for (const Term& term : terms)
     if (term.part == Part::com) {
       EXPECT_EQ(term.shape({.n = 1000, .gpus = 1}), 0) << term.name;
     }
-  }
 }
 
 TEST(ScalingTerms, WorkGrowsAsItsGrowthSays) {

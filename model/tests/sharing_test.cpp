@@ -9,11 +9,9 @@ namespace gpucast::model {
 namespace {
 
 TEST(Sharing, LeavesOneInstanceAsItIs) {
-  for (const double waiting : {0.0, 0.3, 1.0}) {
-    for (const double busy : {0.0, 0.2, 1.0}) {
+  for (const double waiting : {0.0, 0.3, 1.0})
+    for (const double busy : {0.0, 0.2, 1.0})
       EXPECT_NEAR((Sharing{busy, 0.5, waiting}.slowdown(1)), 1, 1e-12) << busy << " " << waiting;
-    }
-  }
 }
 
 TEST(Sharing, TakesOneAfterAnotherWhereTheGpuIsNeverIdle) {

@@ -12,17 +12,15 @@ using Names = std::vector<std::string>;
 
 Names names_of(const StepModel& model) {
   Names result;
-  for (const auto& parameter : model.parameter_list()) {
+  for (const auto& parameter : model.parameter_list())
     result.push_back(parameter.name);
-  }
   return result;
 }
 
 Names units_of(const StepModel& model) {
   Names result;
-  for (const auto& parameter : model.parameter_list()) {
+  for (const auto& parameter : model.parameter_list())
     result.push_back(parameter.unit);
-  }
   return result;
 }
 

@@ -79,9 +79,8 @@ TEST(TransferCurve, NamesTheTimeAboveAJump) {
 
 TEST(TransferCurve, OfEqualThroughputsIsTheStraightLine) {
   const double equal[] = {1e-5, 3e9, 3e9, 3e9};
-  for (const double bytes : {0.0, 999.0, 1000.0, 4000.0, 5000.0, 1e8}) {
+  for (const double bytes : {0.0, 999.0, 1000.0, 4000.0, 5000.0, 1e8})
     EXPECT_NEAR(transfer_time(chain(), equal, bytes), 1e-5 + bytes / 3e9, 1e-15);
-  }
 }
 
 TEST(TransferCurve, NamesTheThroughputOfLargeTransfersPlainly) {
@@ -89,9 +88,8 @@ TEST(TransferCurve, NamesTheThroughputOfLargeTransfersPlainly) {
   ASSERT_EQ(list.size(), chain().parameter_count());
   std::vector<std::string> names;
   names.reserve(list.size());
-  for (const auto& parameter : list) {
+  for (const auto& parameter : list)
     names.push_back(parameter.name);
-  }
   EXPECT_EQ(names, (std::vector<std::string>{"L_h2d", "B_h2d_1", "B_h2d_2", "B_h2d"}));
   EXPECT_EQ(list[0].unit, "s");
   EXPECT_FALSE(list[0].reciprocal);

@@ -68,9 +68,9 @@ TEST(Gflops, TakesAnotherCountOfOperations) {
 }
 
 TEST(Gflops, CountsTheWorkOfNeighbourLists) {
-  // A million particles, 40 neighbours each, 25 operations a pair, in 0.1 s: 10 Gflops.
-  const Workload neighbours{.visits = {40, 0, 0}, .operations = 25};
-  EXPECT_DOUBLE_EQ(neighbours.gflops(1e6, 0.1), 10.0);
+  // A million particles, 40 short_range each, 25 operations a pair, in 0.1 s: 10 Gflops.
+  const Workload short_range{.visits = {40, 0, 0}, .operations = 25};
+  EXPECT_DOUBLE_EQ(short_range.gflops(1e6, 0.1), 10.0);
 }
 
 TEST(Efficiency, IsOneForPerfectScalingAndFallsWithTimeLost) {

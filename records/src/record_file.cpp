@@ -73,9 +73,8 @@ WholeFile::WholeFile(const std::string& path, IfExists if_exists, const std::str
   if (!regular_) return;
   // Two programs that write one file would cut each other's pieces. File systems without locks are
   // ignored.
-  if (::flock(descriptor_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (::flock(descriptor_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     refuse_file(called, "another program is writing to it");
-  }
   size_ = exists ? size_of(descriptor_.get()) : 0;
 }
 

@@ -21,9 +21,8 @@ bool has_control_character(std::string_view text) {
   unsigned char before = 0;
   for (const char character : text) {
     const auto byte = static_cast<unsigned char>(character);
-    if (byte < 0x20 || byte == 0x7f || (before == 0xc2 && byte >= 0x80 && byte <= 0x9f)) {
+    if (byte < 0x20 || byte == 0x7f || (before == 0xc2 && byte >= 0x80 && byte <= 0x9f))
       return true;
-    }
     before = byte;
   }
   return false;
@@ -36,13 +35,11 @@ std::string prose(std::string_view field, std::string text) {
 }
 
 void require_finite(std::string_view field, const Json& value) {
-  if (value.is_number_float()) {
+  if (value.is_number_float())
     require(std::isfinite(value.get<double>()), field, "not a finite number");
-  } else if (value.is_structured()) {
-    for (const auto& [key, inner] : value.items()) {
+  else if (value.is_structured())
+    for (const auto& [key, inner] : value.items())
       require_finite(std::string(field) + (value.is_object() ? "." + key : "[" + key + "]"), inner);
-    }
-  }
 }
 
 // ---- checks by type: texts are labels, counts begin with 1, times are positive ----

@@ -10,9 +10,8 @@ int main(int argc, char** argv) {
   using namespace gpucast::records;
   try {
     RecordFile file(argc > 1 ? argv[1] : "-");
-    for (const auto& record : sample::all()) {
+    for (const auto& record : sample::all())
       file.write(record);
-    }
     file.close();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "records_sample: %s\n", error.what());

@@ -41,10 +41,9 @@ Device::Device(const Settings& settings) : settings_(settings), next_(settings.b
 
 Device::~Device() {
   queues_.wait_for_all();
-  for (const auto* memories : {&allocations_, &opened_}) {
+  for (const auto* memories : {&allocations_, &opened_})
     for (const auto& [address, memory] : *memories)
       unmap(address, memory);
-  }
 }
 
 CUresult Device::allocate(CUdeviceptr& address, std::size_t bytes) {
@@ -72,9 +71,8 @@ CUresult Device::map(CUdeviceptr& address, Memory memory, CUdeviceptr at) {
     got = mmap(reinterpret_cast<void*>(at), whole, PROT_READ | PROT_WRITE,
                kind | MAP_FIXED_NOREPLACE, memory.file.get(), 0);
   }
-  if (got == MAP_FAILED) {
+  if (got == MAP_FAILED)
     got = mmap(nullptr, whole, PROT_READ | PROT_WRITE, kind, memory.file.get(), 0);
-  }
   if (got == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   address = reinterpret_cast<CUdeviceptr>(got) + memory.lead;
   used_ += memory.bytes;
@@ -148,9 +146,8 @@ CUresult Device::open(CUdeviceptr& address, const CUipcMemHandle& handle) {
   std::memcpy(&told, handle.reserved, sizeof told);
   if (told.magic != Shared{}.magic) return CUDA_ERROR_INVALID_VALUE;
   if (told.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
-  for (const auto& [begin, memory] : opened_) {
+  for (const auto& [begin, memory] : opened_)
     if (memory.file_id == told.file_id) return CUDA_ERROR_ALREADY_MAPPED;
-  }
   const std::string name =
       "/proc/" + std::to_string(told.process) + "/fd/" + std::to_string(told.file);
   const Descriptor file(::open(name.c_str(), O_RDWR | O_CLOEXEC));

@@ -52,10 +52,9 @@ Driver::Driver() : settings_(read_settings()) {
   }
   for (int k = 0; k < settings_.devices; ++k)
     devices_.push_back(std::make_unique<Device>(settings_));
-  for (const Variable& variable : contents_.variables) {
+  for (const Variable& variable : contents_.variables)
     for (const auto& device : devices_)
       device->adopt(reinterpret_cast<CUdeviceptr>(variable.data), variable.bytes);
-  }
 }
 
 remote::images::KernelParameters* Driver::add_image(const void* image) {

@@ -101,9 +101,8 @@ void Queues::start(const Work& work) {
 void Queues::finish(const Work& work) {
   work->done = true;
   unfinished_.erase(work->number);
-  for (const Work& waiting : std::exchange(work->next, {})) {
+  for (const Work& waiting : std::exchange(work->next, {}))
     if (--waiting->waits_for == 0) start(waiting);
-  }
   changed_.notify_all();
 }
 

@@ -15,9 +15,8 @@ std::string variable(const char* name) {
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> result;
   std::istringstream in(text);
-  for (std::string part; std::getline(in, part, separator);) {
+  for (std::string part; std::getline(in, part, separator);)
     if (!part.empty()) result.push_back(part);
-  }
   return result;
 }
 

@@ -169,9 +169,8 @@ class Counted {
     ::waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
     std::ifstream lines(file);
-    for (std::string line; std::getline(lines, line);) {
+    for (std::string line; std::getline(lines, line);)
       if (line.find(std::string("\"") + entry_point + "\"") != std::string::npos) line_ = line;
-    }
     ::unlink(file.c_str());
   }
   // Returns a field of the line, or 0 if there is none.

@@ -216,7 +216,7 @@ TEST(ALyingServer, ThatWouldReadBeyondTheProgramsArgumentsIsGivenUp) {
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorDevicesUnavailable);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "gpucast remote: lost the GPU server " + servers.server(0).address() +
-                ": it says that kernel saxpy has other parameters than it has\n");
+                ": it claims other parameters for kernel saxpy than it has\n");
 }
 
 TEST(ALyingServer, ThatHasAVariableOfAnotherSizeIsGivenUp) {

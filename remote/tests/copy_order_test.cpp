@@ -15,92 +15,83 @@
 namespace gpucast::remote {
 namespace {
 
-class CopyOrder : public OverSizes {
+class DataOrder : public OverSizes {
  protected:
-  void serve(const char* delays = "copy:0.1") { servers_.serve(delays); }
   Content content() const { return Content(GetParam(), 0x77); }
   Content zeros() const { return Content(GetParam(), 0); }
 };
+class SlowCopies : public DataOrder {
+ protected:
+  SlowCopies() { servers_.serve("copy:0.1"); }
+};
+class CopyOrder : public SlowCopies {
+ protected:
+  const DeviceMemory device_{0, content()};
+  const PinnedMemory pinned_{GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Sizes, DataOrder, way_sizes());
 INSTANTIATE_TEST_SUITE_P(Sizes, CopyOrder, way_sizes());
 
 TEST_P(CopyOrder, WhatIsSentFromPinnedMemoryIsWhatAnEarlierCopyBrings) {
-  serve();
-  const DeviceMemory first(0, content());
   const DeviceMemory second(0, zeros());
-  const PinnedMemory between(GetParam());
   const Stream stream(0);
-  ASSERT_OK(copy_async(between, first, GetParam(), stream));
-  ASSERT_OK(copy_async(second, between, GetParam(), stream));
+  ASSERT_OK(copy_async(pinned_, device_, GetParam(), stream));
+  ASSERT_OK(copy_async(second, pinned_, GetParam(), stream));
   stream.wait();
   EXPECT_EQ(second.content(), content());
 }
 
 TEST_P(CopyOrder, AStreamThatWaitsForAnEventSendsWhatTheOtherBrings) {
-  serve();
-  const DeviceMemory first(0, content());
   const DeviceMemory second(0, zeros());
-  const PinnedMemory between(GetParam());
   const Stream brings(0);
   const Stream sends(0);
   const Event event;
-  copy_async(between, first, GetParam(), brings);
+  copy_async(pinned_, device_, GetParam(), brings);
   cudaEventRecord(event, brings);
   cudaStreamWaitEvent(sends, event, 0);
-  copy_async(second, between, GetParam(), sends);
+  copy_async(second, pinned_, GetParam(), sends);
   sends.wait();
   EXPECT_EQ(second.content(), content());
 }
 
 TEST_P(CopyOrder, AStreamThatWaitedForAnEventHasTheDataOfTheOther) {
-  serve();
-  const DeviceMemory device(0, content());
-  const PinnedMemory pinned(GetParam());
   const Stream brings(0);
   const Stream waits(0);
   const Event event;
-  copy_async(pinned, device, GetParam(), brings);
+  copy_async(pinned_, device_, GetParam(), brings);
   cudaEventRecord(event, brings);
   cudaStreamWaitEvent(waits, event, 0);
   waits.wait();
-  EXPECT_EQ(pinned.content(), content());
+  EXPECT_EQ(pinned_.content(), content());
 }
 
 TEST_P(CopyOrder, StreamsThatMeetInTheDefaultStreamHaveOneAnothersData) {
-  serve();
-  const DeviceMemory device(0, content());
-  const PinnedMemory pinned(GetParam());
   const Stream brings(0, cudaStreamDefault);
   const Stream waits(0, cudaStreamDefault);
-  copy_async(pinned, device, GetParam(), brings);
-  cudaMemsetAsync(device, 0, GetParam(), nullptr);
+  copy_async(pinned_, device_, GetParam(), brings);
+  cudaMemsetAsync(device_, 0, GetParam(), nullptr);
   waits.wait();
-  EXPECT_EQ(pinned.content(), content());
+  EXPECT_EQ(pinned_.content(), content());
 }
 
 // It is part of the default stream, as on a local GPU.
 TEST_P(CopyOrder, ABlockingCopyToTheDeviceWaitsForItsStream) {
-  serve();
-  const DeviceMemory device(0, content());
   const DeviceMemory other(0, 4);
-  const PinnedMemory pinned(GetParam());
-  copy_async(pinned, device, GetParam());
+  copy_async(pinned_, device_, GetParam());
   const int value = 5;
   ASSERT_OK(copy(other, &value, sizeof value));
-  EXPECT_EQ(pinned.content(), content());
+  EXPECT_EQ(pinned_.content(), content());
 }
 
 TEST_P(CopyOrder, ABlockingCopyFromTheDeviceWaitsForItsStream) {
-  serve();
-  const DeviceMemory device(0, content());
-  const PinnedMemory pinned(GetParam());
-  copy_async(pinned, device, GetParam());
+  copy_async(pinned_, device_, GetParam());
   int value = 0;
-  ASSERT_OK(copy(&value, device, sizeof value));
-  EXPECT_EQ(pinned.content(), content());
+  ASSERT_OK(copy(&value, device_, sizeof value));
+  EXPECT_EQ(pinned_.content(), content());
 }
 
-TEST_P(CopyOrder, AStreamWithoutWorkIsReadyWhateverOthersBring) {
-  serve("memset:1");
+TEST_P(DataOrder, AStreamWithoutWorkIsReadyWhateverOthersBring) {
+  servers_.serve("memset:1");
   const DeviceMemory device(0, GetParam());
   const PinnedMemory pinned(GetParam());
   const Stream idle(0, cudaStreamDefault);
@@ -120,9 +111,9 @@ TEST_P(CopyOrder, AStreamWithoutWorkIsReadyWhateverOthersBring) {
 
 // ---- memory of one device, on a stream of another ----
 
-TEST_P(CopyOrder, ACopyOfAnotherDevicesMemoryKeepsItsStreamsOrder) {
-  serve();
-  serve();
+TEST_P(DataOrder, ACopyOfAnotherDevicesMemoryKeepsItsStreamsOrder) {
+  servers_.serve("copy:0.1");
+  servers_.serve("copy:0.1");
   const DeviceMemory device(1, content());
   const PinnedMemory pinned(GetParam());
   const Stream stream(0);
@@ -131,9 +122,9 @@ TEST_P(CopyOrder, ACopyOfAnotherDevicesMemoryKeepsItsStreamsOrder) {
   EXPECT_EQ(pinned.content(), content());
 }
 
-TEST_P(CopyOrder, AMemsetOfAnotherDevicesMemoryIsDoneWhenItsStreamIs) {
-  serve("memset:0.1");
-  serve("memset:0.1");
+TEST_P(DataOrder, AMemsetOfAnotherDevicesMemoryIsDoneWhenItsStreamIs) {
+  servers_.serve("memset:0.1");
+  servers_.serve("memset:0.1");
   const DeviceMemory device(1, zeros());
   const Stream own(1);
   const PinnedMemory pinned(GetParam());

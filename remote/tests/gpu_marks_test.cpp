@@ -85,11 +85,10 @@ TEST_P(Marked, HaveMemoryOfTheirOwnUntilTheyAreSet) {
   check(driver_->cuStreamCreateWithPriority(&other, CU_STREAM_NON_BLOCKING, 0));
   for (int k = 0; k < many; ++k) {
     const auto mark = marks_->queue(k % 2 == 0 ? other : stream_);
-    if (k % 2 != 0) {
+    if (k % 2 != 0)
       kept.push_back(mark);
-    } else {
+    else
       EXPECT_EQ(marks_->wait(*mark, microseconds(100), never), CUDA_SUCCESS);
-    }
   }
   for (const auto& mark : kept)
     EXPECT_FALSE(mark->is_set());

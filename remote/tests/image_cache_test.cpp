@@ -95,10 +95,9 @@ TEST_F(KeptImages, OutliveAProcessThatIsKilledAsItWrites) {
 #endif
   for (unsigned k = 0; k < 50; ++k) {
     const pid_t child = ::fork();
-    if (child == 0) {
+    if (child == 0)
       for (unsigned image = 0;; ++image)
         put(image_of(200, image));
-    }
     ::usleep(1000 + 200 * k);
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);

@@ -234,11 +234,10 @@ TEST(DamagedImages, AreReadWithinTheBoundsOfTheirMembers) {
       for (int round = 0; round < rounds(); ++round) {
         const Content bad = damaged.of({plain.begin(), plain.end()});
         try {
-          if (member.kind == Kind::cubin) {
+          if (member.kind == Kind::cubin)
             layouts_of_cubin(bad);
-          } else {
+          else
             layouts_of_ptx({reinterpret_cast<const char*>(bad.data()), bad.size()});
-          }
         } catch (const ImageError&) {
           continue;  // as it should
         }

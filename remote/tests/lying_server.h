@@ -95,13 +95,12 @@ class LyingServer {
     Welcome welcome;
     welcome.mac = prove(secret_.plain, Side::server, hello, challenge.nonce, answer.nonce);
     write_all(connection, packed(welcome), {}, deadline);
-    if (hello.purpose == Purpose::control) {
+    if (hello.purpose == Purpose::control)
       answer_calls(connection, noise);
-    } else if (hello.purpose == Purpose::monitor) {
+    else if (hello.purpose == Purpose::monitor)
       beat(connection, noise);
-    } else {
+    else
       send_pieces(connection, noise);
-    }
   }
 
   void count_one() {
@@ -182,11 +181,10 @@ class LyingServer {
       encoded.insert(encoded.end(), tail.begin(), tail.end());
     };
     if constexpr (std::is_same_v<Message, CopyFrom>) {
-      if (message.bytes > most_inline) {
+      if (message.bytes > most_inline)
         want(message);
-      } else if (header.request == 0) {
+      else if (header.request == 0)
         put(Data{.transfer = message.transfer, .tail = {Noise::bytes(message.bytes)}}, 0);
-      }
     }
     if (noise.one_in(seldom)) put(noise.message<Data>(), 0);
     if (header.request != 0) {
@@ -214,11 +212,10 @@ class LyingServer {
       result.device.attributes.assign(most_attributes, 1024);
     }
     if constexpr (requires { result.milliseconds; }) {
-      if constexpr (requires { message.pairs; }) {
+      if constexpr (requires { message.pairs; })
         result.milliseconds.assign(message.pairs.size(), 1);
-      } else {
+      else
         result.milliseconds.assign(1, 1);
-      }
     }
     if constexpr (std::is_same_v<Message, ModuleKernels>) {
       result.kernels.assign(message.names.size(), Kernel{});

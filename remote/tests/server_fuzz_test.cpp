@@ -98,11 +98,10 @@ class Fuzz {
       if (noise_.one_in(2)) message.tail.data = std::as_bytes(std::span(container));
     }
     const bool asked = !noise_.one_in(3);
-    if constexpr (std::is_same_v<Message, CopyToBulk>) {
+    if constexpr (std::is_same_v<Message, CopyToBulk>)
       say_bulk(client, message, asked);
-    } else {
+    else
       client.say(message, asked);
-    }
   }
 
   void say_bulk(HostileClient& client, CopyToBulk message, bool asked) {

@@ -108,14 +108,12 @@ void feed(std::mt19937& random) {
   std::uniform_int_distribution<std::size_t> length(0, 300);
   for (int k = 0; k < 300; ++k) {
     std::vector<std::byte> noise;
-    if (k % 2 == 0) {
+    if (k % 2 == 0)
       noise.resize(length(random));
-    } else {
+    else
       noise = bytes;
-    }
-    for (std::byte& value : noise) {
+    for (std::byte& value : noise)
       if (k % 2 == 0 || byte(random) < 40) value = static_cast<std::byte>(byte(random));
-    }
     try {
       const auto message = decode<Message>(noise);
       EXPECT_LE(tail_of(message).size(), noise.size());

@@ -34,9 +34,8 @@ CLI::Validator in_bytes() {
     std::string_view unit = std::string_view(given).substr(digits);
     unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
     constexpr std::size_t most_digits = 19;
-    if (digits == 0 || digits > most_digits || !is_unit_of_bytes(unit)) {
+    if (digits == 0 || digits > most_digits || !is_unit_of_bytes(unit))
       return "'" + given + "' is no whole number with a unit, as 16GB and 512MB are";
-    }
     if (auto refused = CLI::AsSizeValue(false)(text); !refused.empty()) return refused;
     constexpr std::uint64_t least = 1'000'000;
     const std::uint64_t bytes = std::stoull(text);

@@ -49,9 +49,8 @@ std::optional<std::int64_t> whole(std::string_view text) {
 
 // Finds the minus of a range, and not that of a sign (-4) or an exponent (1e-3).
 std::size_t find_dash(std::string_view item) {
-  for (std::size_t i = 1; i < item.size(); ++i) {
+  for (std::size_t i = 1; i < item.size(); ++i)
     if (item[i] == '-' && item[i - 1] != 'e' && item[i - 1] != 'E') return i;
-  }
   return std::string_view::npos;
 }
 

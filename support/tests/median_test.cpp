@@ -38,9 +38,8 @@ TEST(MedianRanks, OfSixSamplesAreAllAndCover96Point9Percent) {
 }
 
 TEST(MedianRanks, NeedSixSamplesForThisConfidence) {
-  for (std::size_t n = 0; n < 6; ++n) {
+  for (std::size_t n = 0; n < 6; ++n)
     EXPECT_FALSE(median_ranks(n)) << n;
-  }
   EXPECT_TRUE(median_ranks(2, 0.5));
   EXPECT_FALSE(median_ranks(7, 0.99));
   EXPECT_TRUE(median_ranks(8, 0.99));
@@ -73,9 +72,8 @@ TEST(MedianInterval, CoversTheTrueMedianAsOftenAsItSays) {
     int covered = 0;
     for (int trial = 0; trial < trials; ++trial) {
       std::vector<double> samples(n);
-      for (double& sample : samples) {
+      for (double& sample : samples)
         sample = time(random);
-      }
       const auto interval = median_interval(std::move(samples)).value_or(MedianInterval{});
       covered += interval.low <= 1 && 1 <= interval.high ? 1 : 0;
     }

@@ -24,9 +24,8 @@ TEST(StopByInterval, GoesOnUntilTheIntervalIsNarrow) {
   std::mt19937_64 random(2);  // NOLINT(bugprone-random-generator-seed): the same every run
   std::lognormal_distribution<double> time(0, 0.2);
   StopByInterval stop({.relative_half_width = 0.02});
-  while (!stop.done()) {
+  while (!stop.done())
     stop.add(time(random));
-  }
   const auto interval = median_interval(stop.samples()).value_or(MedianInterval{});
   EXPECT_LE(interval.relative_half_width(), 0.02);
   // 1.96 * 1.25 * 0.2 / sqrt(n) = 0.02 for n = 600.
@@ -37,9 +36,8 @@ TEST(StopByInterval, GoesOnUntilTheIntervalIsNarrow) {
 TEST(StopByInterval, GivesUpWhenItsTimeIsUp) {
   StopByInterval stop({.relative_half_width = 0.001, .max_seconds = 10});
   int samples = 0;
-  for (; !stop.done(); ++samples) {
+  for (; !stop.done(); ++samples)
     stop.add(samples % 2 == 0 ? 0.5 : 1.5);
-  }
   EXPECT_EQ(samples, 10);
   EXPECT_FALSE(stop.narrow());
 }
@@ -53,9 +51,8 @@ TEST(StopByInterval, StopsAfterOneSampleLongerThanItsTime) {
 TEST(StopByInterval, LooksAtMillionsOfShortSamplesInNoTime) {
   StopByInterval stop({.relative_half_width = 0, .min_samples = 6, .max_seconds = 1});
   std::size_t samples = 0;
-  for (; !stop.done(); ++samples) {
+  for (; !stop.done(); ++samples)
     stop.add(samples % 2 == 0 ? 1e-6 : 3e-6);
-  }
   EXPECT_NEAR(static_cast<double>(samples), 500'000, 10);
 }
 
@@ -65,9 +62,8 @@ double rising(double moment, double time_constant) {
 }
 
 double seconds_until_done(WarmUp& warm_up, double time_constant) {
-  while (!warm_up.done()) {
+  while (!warm_up.done())
     warm_up.add(rising(warm_up.seconds(), time_constant));
-  }
   return warm_up.seconds();
 }
 
@@ -88,18 +84,16 @@ TEST(WarmUp, OfAClockThatRisesWaitsUntilItHas) {
 TEST(WarmUp, OfAClockThatNeverSettlesIsGivenUp) {
   WarmUp warm_up({.least_seconds = 0.1, .most_seconds = 2, .tolerance = 0.01});
   double step = 0.001;
-  while (!warm_up.done()) {
+  while (!warm_up.done())
     warm_up.add(step *= 1.001);
-  }
   EXPECT_FALSE(warm_up.settled());
   EXPECT_NEAR(warm_up.seconds(), 2, 0.01);
 }
 
 TEST(WarmUp, IsNotTakenInBySingleDisturbedSteps) {
   WarmUp warm_up({.least_seconds = 0.5, .most_seconds = 5, .tolerance = 0.02});
-  for (int step = 0; !warm_up.done(); ++step) {
+  for (int step = 0; !warm_up.done(); ++step)
     warm_up.add(step % 50 == 0 ? 0.01 : 0.001);
-  }
   EXPECT_TRUE(warm_up.settled());
   EXPECT_LT(warm_up.seconds(), 0.6);
 }
@@ -107,9 +101,8 @@ TEST(WarmUp, IsNotTakenInBySingleDisturbedSteps) {
 TEST(WarmUp, NeedsThreeStepsAWindow) {
   WarmUp warm_up({.least_seconds = 1, .most_seconds = 100, .tolerance = 0.02});
   int steps = 0;
-  for (; !warm_up.done(); ++steps) {
+  for (; !warm_up.done(); ++steps)
     warm_up.add(1);
-  }
   EXPECT_EQ(steps, 11);  // 6 to 8 against 9 to 11
 }
 

@@ -17,9 +17,8 @@ namespace {
 constexpr int skipped = 77;
 
 void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) {
+  if (status != cudaSuccess)
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
-  }
 }
 
 class DeviceArray {
@@ -49,9 +48,7 @@ class DeviceArray {
 
 __global__ void saxpy(int n, float a, const float* x, float* y) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i < n) {
-    y[i] = a * x[i] + y[i];
-  }
+  if (i < n) y[i] = a * x[i] + y[i];
 }
 
 bool saxpy_is_right() {

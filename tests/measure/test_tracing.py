@@ -286,7 +286,7 @@ def test_lost_records_are_told(tmp_path: Path) -> None:
     [
         ({"FAKE_CUPTI_SUBSCRIBE": "39"}, "another profiler or debugger is attached"),
         ({"FAKE_CUPTI_SUBSCRIBE": "15"}, "newer than the driver"),
-        ({"FAKE_CUPTI_SUBSCRIBE": "40"}, "does not let programs be traced"),
+        ({"FAKE_CUPTI_SUBSCRIBE": "40"}, "does not allow programs to be traced"),
         ({"FAKE_CUPTI_VERSION": "24"}, "CUDA 12.8 to 13.x"),
     ],
 )

@@ -247,7 +247,7 @@ def test_the_secret_is_needed_and_has_to_be_right(tmp_path: Path) -> None:
         )
         own = private_folder(tmp_path / "run")
         nothing = {"GPUCAST_REMOTE_SECRET_FILE": "", "XDG_RUNTIME_DIR": own}
-        expect_failure(run_remote(server.address, PROBE, "touch", **nothing), "asks for a secret")
+        expect_failure(run_remote(server.address, PROBE, "touch", **nothing), "needs a secret")
         status, errors = server.stop()
         assert status == 0
         assert "the secret is not the same" in errors
@@ -265,7 +265,7 @@ def test_one_users_servers_and_clients_need_no_secret_to_be_named(tmp_path: Path
             assert found.returncode == 0, found.stderr
             stranger = {**nothing, "XDG_RUNTIME_DIR": private_folder(tmp_path / f"other{plain}")}
             refused = run_remote(server.address, PROBE, "touch", **stranger, **mode)
-            expect_failure(refused, "asks for a secret")
+            expect_failure(refused, "needs a secret")
 
 
 @pytest.mark.parametrize("option", [(), ("--plain",)], ids=["TLS", "plain"])

@@ -40,9 +40,8 @@ void fill(const Shape& /*shape*/, unsigned char* data, std::int64_t count, std::
 
 void compare(const Shape& /*shape*/, const unsigned char* data, std::int64_t count,
              std::uint32_t seed, unsigned long long* wrong) {
-  for (std::int64_t k = 0; k < count; ++k) {
+  for (std::int64_t k = 0; k < count; ++k)
     if (data[k] != pattern(static_cast<std::uint64_t>(k), seed)) ++*wrong;
-  }
 }
 
 template <bool listed>

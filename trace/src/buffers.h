@@ -45,11 +45,10 @@ class Buffers {
   void give_back(std::uint8_t* buffer, std::size_t written) {
     std::memset(buffer, 0, std::min(written, bytes));
     const std::scoped_lock lock(mutex_);
-    if (free_.size() < most_kept) {
+    if (free_.size() < most_kept)
       free_.push_back(buffer);
-    } else {
+    else
       release(buffer);
-    }
   }
 
  private:

@@ -16,9 +16,8 @@ inline bool cut_version(std::string_view& name) {
   const std::size_t underscore = name.rfind("_v");
   if (underscore == std::string_view::npos || underscore + 2 == name.size()) return false;
   const std::string_view digits = name.substr(underscore + 2);
-  if (!std::ranges::all_of(digits, [](unsigned char digit) { return std::isdigit(digit) != 0; })) {
+  if (!std::ranges::all_of(digits, [](unsigned char digit) { return std::isdigit(digit) != 0; }))
     return false;
-  }
   name.remove_suffix(name.size() - underscore);
   return true;
 }

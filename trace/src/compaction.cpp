@@ -20,9 +20,8 @@ const Record& as(const CUpti_Activity& record) {
 // A value that does not fit becomes the largest that does; in practice no value comes near it.
 template <class To, class From>
 To fitting(From value) {
-  if (std::cmp_greater(value, std::numeric_limits<To>::max())) {
+  if (std::cmp_greater(value, std::numeric_limits<To>::max()))
     return std::numeric_limits<To>::max();
-  }
   return std::cmp_less(value, 0) ? To{0} : static_cast<To>(value);
 }
 
@@ -157,13 +156,11 @@ void Compaction::add_call(const CUpti_ActivityAPI& record) {
   // calls are kept until a call arrives that they do not belong to. The driver never calls the
   // runtime.
   if (runtime) {
-    for (const Pending& earlier : thread.pending) {
-      if (within(earlier.call, call)) {
+    for (const Pending& earlier : thread.pending)
+      if (within(earlier.call, call))
         leave_out(earlier.call, call);
-      } else {
+      else
         keep(earlier.call);
-      }
-    }
     thread.pending.clear();
   }
   if (within(call, thread.last_runtime_call)) return leave_out(call, thread.last_runtime_call);

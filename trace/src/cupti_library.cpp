@@ -30,15 +30,12 @@ void* open_any(std::span<const std::string> candidates, std::span<const std::str
         opened != nullptr && std::ranges::find(without, path_of(opened)) == without.end();
     return wanted ? opened : nullptr;
   };
-  for (const char* name : sonames) {
+  for (const char* name : sonames)
     if (void* const loaded = open(name, RTLD_NOW | RTLD_NOLOAD)) return loaded;
-  }
-  for (const std::string& path : candidates) {
+  for (const std::string& path : candidates)
     if (void* const opened = open(path, RTLD_NOW)) return opened;
-  }
-  for (const char* name : sonames) {
+  for (const char* name : sonames)
     if (void* const opened = open(name, RTLD_NOW)) return opened;
-  }
   throw CuptiError(
       "CUPTI is missing (libcupti.so.13 or .12): install the CUDA toolkit's, or nvidia-cuda-cupti "
       "from PyPI, or name the file in GPUCAST_CUPTI");
@@ -89,14 +86,14 @@ void CuptiLibrary::require(CUptiResult result, const char* what) const {
           "): run it without nsys, ncu, cuda-gdb, compute-sanitizer or torch.profiler");
     case CUPTI_ERROR_UNKNOWN:  // there is no driver
     case CUPTI_ERROR_NOT_INITIALIZED:
-      throw CuptiCannotStart("CUPTI cannot start, which is so where it is newer than the driver (" +
+      throw CuptiCannotStart("CUPTI cannot start, probably because it is newer than the driver (" +
                              reason + "; " + path + "): name an older libcupti in GPUCAST_CUPTI");
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
     case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
     case CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
-      throw CuptiError("this GPU, or who administers it, does not let programs be traced: " +
+      throw CuptiError("this GPU, or its administrator, does not allow programs to be traced: " +
                        reason);
     default:
       throw CuptiError("CUPTI: " + reason);

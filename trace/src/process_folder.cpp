@@ -75,9 +75,8 @@ void ProcessFolder::describe(const ProcessFacts& facts) const {
   content["untimed"] = facts.counts.untimed;
   content["inner"] = facts.counts.inner;
   content["polls"] = facts.counts.polls;
-  if (facts.phase) {
+  if (facts.phase)
     content["phase"] = {{"start_ns", facts.phase->start_ns}, {"full", facts.phase->full}};
-  }
   content["clocks"] = {as_json(facts.begun), as_json(facts.now)};
   content["ended"] = facts.ended;
   const std::filesystem::path part = path_ / "process.json.part";

@@ -255,11 +255,10 @@ void Recorder::switch_phase(bool full) {
   add_phase(ended);
   const RecordCounts now = counts();
   const ClockReading begun = read_clocks();
-  if (full == phases_.full()) {
+  if (full == phases_.full())
     phases_.again(Phases::Time(begun.monotonic), now.work);
-  } else {
+  else
     phases_.next(Phases::Time(begun.monotonic), now.work);
-  }
   phase_began_ns_ = begun.realtime;
   before_phase_ = now;
 }

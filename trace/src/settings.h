@@ -70,9 +70,8 @@ inline Settings settings_from_environment() {
   Settings result;
   result.folder = variable("GPUCAST_TRACE");
   std::istringstream paths{std::string(variable("GPUCAST_TRACE_CUPTI"))};
-  for (std::string path; std::getline(paths, path, ':');) {
+  for (std::string path; std::getline(paths, path, ':');)
     if (!path.empty()) result.cupti.push_back(path);
-  }
   result.whole_graphs = variable("GPUCAST_TRACE_GRAPHS") == "whole";
   result.after = seconds("GPUCAST_TRACE_AFTER", 0);
   result.duration = seconds("GPUCAST_TRACE_SECONDS", 0);

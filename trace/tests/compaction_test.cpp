@@ -51,9 +51,8 @@ TEST_F(CompactionTest, NumbersThreadsInTheOrderOfTheirFirstCalls) {
   add("runtime start=1 end=2 threadId=5 cbid=5");
   add("runtime start=3 end=4 threadId=900");
   compaction.settle(true);
-  for (const Call& call : tables.calls.rows()) {
+  for (const Call& call : tables.calls.rows())
     EXPECT_EQ(call.thread, name(call.name) == "cudaCall5" ? 1 : 0);
-  }
 }
 
 TEST_F(CompactionTest, LeavesOutWhatTheRuntimeAsksOfTheDriverWhicheverRecordComesFirst) {

@@ -28,9 +28,8 @@ class Nvml {
     find(width_, "nvmlDeviceGetCurrPcieLinkWidth");
     find(link_state_, "nvmlDeviceGetNvLinkState");
     find(link_version_, "nvmlDeviceGetNvLinkVersion");
-    if (const Status status = init(); status != 0) {
+    if (const Status status = init(); status != 0)
       throw std::runtime_error("nvmlInit_v2 returned " + std::to_string(status));
-    }
   }
   ~Nvml() { shutdown_(); }
   Nvml(const Nvml&) = delete;
@@ -44,9 +43,8 @@ class Nvml {
     Json links = Json::array();
     unsigned generation = 0;
     unsigned width = 0;
-    if (generation_(device, &generation) == 0 && width_(device, &width) == 0) {
+    if (generation_(device, &generation) == 0 && width_(device, &width) == 0)
       links.push_back({{"kind", "pcie"}, {"generation", generation}, {"width", width}});
-    }
     constexpr unsigned most_links = 18;
     unsigned count = 0;
     unsigned version = 0;

@@ -459,9 +459,8 @@ Eigen::VectorXd FormFit::left_out() const {
   Eigen::VectorXd result(static_cast<Eigen::Index>(of_cell_.size()));
   for (std::size_t c = 0; c < of_cell_.size(); ++c) {
     std::vector<Eigen::Index> rows;
-    for (const Eigen::Index row : of_cell_[c]) {
+    for (const Eigen::Index row : of_cell_[c])
       if (row >= 0) rows.push_back(row);
-    }
     const Eigen::MatrixXd block = inverse(rows, rows);
     const Eigen::VectorXd missed = block.ldlt().solve(Eigen::VectorXd(weighted(rows)));
     result[static_cast<Eigen::Index>(c)] = missed[0];

@@ -35,15 +35,13 @@ constexpr double log_nothing = -200;
 // since a single one does not need all of it.
 std::vector<Cell> cells_that_show(const model::StepModel& model, std::size_t parameter,
                                   std::vector<Cell> steps) {
-  for (Cell& cell : steps) {
-    if (parameter < model.first_cpu_parameter()) {
+  for (Cell& cell : steps)
+    if (parameter < model.first_cpu_parameter())
       cell.kind = Kind::kernel;
-    } else if (parameter < model.first_communication_parameter()) {
+    else if (parameter < model.first_communication_parameter())
       cell.kind = Kind::cpu;
-    } else {
+    else
       cell.gpus = std::max(cell.gpus, 2.0);
-    }
-  }
   return steps;
 }
 
@@ -102,11 +100,9 @@ Eigen::VectorXd log_row_times(const Form& form, const Sites& at, const Eigen::Ve
   Eigen::VectorXd result(at.size());
   evaluate(form.model, at.cells, z.data(), result.data(), nullptr);
   const double events = std::exp(z[form.parameter_count() - 1]);
-  for (Eigen::Index i = 0; i < at.size(); ++i) {
-    if (at.cells[static_cast<std::size_t>(i)].kind == Kind::kernel) {
+  for (Eigen::Index i = 0; i < at.size(); ++i)
+    if (at.cells[static_cast<std::size_t>(i)].kind == Kind::kernel)
       result[i] = std::log(std::exp(result[i]) + events);
-    }
-  }
   return result;
 }
 

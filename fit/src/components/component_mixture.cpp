@@ -51,33 +51,28 @@ void require_usable(const Measured& measured) {
   const auto is_variance = [](double value) { return value >= 0 && std::isfinite(value); };
   std::vector<bool> visited(static_cast<std::size_t>(measured.size()), false);
   for (const Visit& visit : measured.visits) {
-    if (visit.cell < 0 || visit.cell >= measured.size()) {
+    if (visit.cell < 0 || visit.cell >= measured.size())
       throw std::invalid_argument("a visit's cell is not there");
-    }
     visited[static_cast<std::size_t>(visit.cell)] = true;
     if (!std::isfinite(visit.step) || !std::isfinite(visit.cpu) ||
         !is_variance(visit.step_variance) || !is_variance(visit.cpu_variance)) {
       throw std::invalid_argument("a visit's times are above 0 and finite, variances 0 or more");
     }
   }
-  if (measured.size() == 0 || !std::ranges::all_of(visited, std::identity{})) {
+  if (measured.size() == 0 || !std::ranges::all_of(visited, std::identity{}))
     throw std::invalid_argument("each cell needs a visit");
-  }
   for (Eigen::Index c = 0; c < measured.size(); ++c) {
     const double kernel = measured.kernel[c];
-    if (std::isinf(kernel) || !(std::isnan(kernel) || is_variance(measured.kernel_variance[c]))) {
+    if (std::isinf(kernel) || !(std::isnan(kernel) || is_variance(measured.kernel_variance[c])))
       throw std::invalid_argument("a kernel's time is above 0 and finite, its variance 0 or more");
-    }
   }
 }
 
 void require_host_work(const Measured& measured, const std::vector<Candidate>& candidates) {
   if (std::ranges::none_of(measured.visits, &Visit::has_cpu)) return;
-  for (const Candidate& candidate : candidates) {
-    if (name(candidate.model.terms().value_or(model::StepTerms{}).cpu) == "none") {
+  for (const Candidate& candidate : candidates)
+    if (name(candidate.model.terms().value_or(model::StepTerms{}).cpu) == "none")
       throw std::invalid_argument("host times cannot be fitted by forms without host work");
-    }
-  }
 }
 
 }  // namespace
@@ -186,24 +181,19 @@ Mixture fit_components(const Measured& measured, const std::vector<Candidate>& c
         results[i].clear();
       }
     });
-    for (auto& fits : results) {
+    for (auto& fits : results)
       for (auto& one : fits)
         tried.push_back(std::move(one));
-    }
     return tried.size() > before;
   };
   // The first candidate of each GPU term, then the other candidates of the plausible GPU terms.
   std::map<std::string_view, std::size_t> first;
   std::vector<std::size_t> leading;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (first.emplace(name(candidates[i].model.terms().value_or(model::StepTerms{}).gpu), i)
-            .second) {
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    if (first.emplace(name(candidates[i].model.terms().value_or(model::StepTerms{}).gpu), i).second)
       leading.push_back(i);
-    }
-  }
-  if (!try_all(leading, usual_amplitudes())) {
+  if (!try_all(leading, usual_amplitudes()))
     throw std::invalid_argument("no form can be fitted to these times");
-  }
   const auto better = [](const Tried& a, const Tried& b) { return a.log_weight < b.log_weight; };
   const Tried& best = *std::ranges::max_element(tried, better);
   std::vector<std::string_view> hopeful;

@@ -31,9 +31,8 @@ Eigen::Vector2d times(const Visit& visit) { return {visit.step, visit.has_cpu ? 
 Rows::Rows(const Measured& measured) {
   const Eigen::Index count = measured.size();
   std::vector<bool> has_cpu(static_cast<std::size_t>(count), false);
-  for (const Visit& visit : measured.visits) {
+  for (const Visit& visit : measured.visits)
     if (visit.has_cpu) has_cpu[static_cast<std::size_t>(visit.cell)] = true;
-  }
   for (Eigen::Index c = 0; c < count; ++c) {
     std::array<Eigen::Index, 3> at{-1, -1, -1};
     const auto add = [&](Kind kind, std::size_t row) {
@@ -144,9 +143,8 @@ VisitNoise::Slopes VisitNoise::slopes(const Eigen::MatrixXd& inverse,
     return Eigen::Vector2d(column[at[0]], at[1] >= 0 ? column[at[1]] : 0);
   };
   std::vector<Eigen::Matrix2d> posterior(of_cells_.size());
-  for (std::size_t c = 0; c < of_cells_.size(); ++c) {
+  for (std::size_t c = 0; c < of_cells_.size(); ++c)
     posterior[c] = of_cells_[c] - of_cells_[c] * block(rows_.of_cell[c]) * of_cells_[c];
-  }
   for (std::size_t v = 0; v < count; ++v) {
     const Visit& visit = measured_.visits[v];
     const auto c = static_cast<std::size_t>(visit.cell);
@@ -191,9 +189,8 @@ VisitNoise::Slopes VisitNoise::slopes(const Eigen::MatrixXd& inverse,
       const Eigen::Vector2d expected =
           part(at, mean.col(j)) - of_cells_[c] * part(at, result.along.col(j));
       const Eigen::Vector2d own = precisions_[v] * (q[v][static_cast<std::size_t>(j)] - expected);
-      for (Eigen::Index k = 0; k < 4; ++k) {
+      for (Eigen::Index k = 0; k < 4; ++k)
         result.information(k, j) += .5 * q[v][static_cast<std::size_t>(k)].dot(own);
-      }
     }
   }
   return result;

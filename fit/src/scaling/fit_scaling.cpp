@@ -123,9 +123,8 @@ Deviates set_apart(Cells& cells, const Correlations& among, const std::vector<Pl
     const Process process(among, amplitudes(learned.deviates), cells);
     const LeftOut left_out = leave_out(cells, process, forms.front());
     Eigen::ArrayXd far = left_out.residual.cwiseQuotient(left_out.sd).cwiseAbs();
-    for (Eigen::Index i = 0; i < count; ++i) {
+    for (Eigen::Index i = 0; i < count; ++i)
       if (!cells.may_be_mistaken(i)) far[i] = 0;
-    }
     Eigen::Index worst = 0;
     const double farthest = far.maxCoeff(&worst);
     if (farthest < suspicious || cells.local[worst] > 0) return learned.deviates;

@@ -116,9 +116,7 @@ FormTimes form_times(const model::scaling::Form& form, const Shapes& shapes,
   for (Eigen::Index i = 0; i < rows; ++i) {
     Eigen::Map<Eigen::RowVectorXd> row(part.data(), count);
     row = shapes.value.row(i).cwiseProduct(coefficients);
-    if (form.is_free()) {
-      row.array() *= (parameters[count] * shapes.tilt.row(i)).array().exp();
-    }
+    if (form.is_free()) row.array() *= (parameters[count] * shapes.tilt.row(i)).array().exp();
     const double seconds = combine(form, part);
     result.log_seconds[i] = std::log(seconds);
     result.shares.row(i) = row / seconds;

@@ -48,13 +48,11 @@ Eigen::VectorXd minimize(const std::function<double(const Eigen::VectorXd&)>& fu
     } else {
       if (mirrored.value < worst.value) worst = std::move(mirrored);
       Corner halfway = corner(.5 * (middle + worst.at));
-      if (halfway.value < worst.value) {
+      if (halfway.value < worst.value)
         worst = std::move(halfway);
-      } else {
-        for (std::size_t i = 1; i < simplex.size(); ++i) {
+      else
+        for (std::size_t i = 1; i < simplex.size(); ++i)
           simplex[i] = corner(.5 * (simplex[0].at + simplex[i].at));
-        }
-      }
     }
   }
   return simplex.front().at;

@@ -32,9 +32,8 @@ Mixture::Mixture(Cells cells, std::vector<Component> components, double slope_er
   const Correlations among(cells_, cells_);
   for (std::size_t i = 0; i < components_.size(); ++i) {
     const auto& [form, deviates, parameters, weight] = components_[i];
-    if (form.parameter_count() != static_cast<std::size_t>(parameters.size())) {
+    if (form.parameter_count() != static_cast<std::size_t>(parameters.size()))
       throw std::invalid_argument("a form needs one coefficient a term, and a power where free");
-    }
     if (i == 0 || deviates != components_[i - 1].deviates) {
       const Amplitudes at_point = amplitudes(deviates);
       points_.push_back({at_point, Process(among, at_point, cells_)});
@@ -62,9 +61,8 @@ Eigen::MatrixXd Mixture::local_covariance(const Cells& at) const {
   Eigen::MatrixXd result = Eigen::MatrixXd::Zero(cells_.size(), at.size());
   for (Eigen::Index i = 0; i < cells_.size(); ++i) {
     if (cells_.local[i] == 0) continue;
-    for (Eigen::Index j = 0; j < at.size(); ++j) {
+    for (Eigen::Index j = 0; j < at.size(); ++j)
       if (at.n[j] == cells_.n[i] && at.gpus[j] == cells_.gpus[i]) result(i, j) = cells_.local[i];
-    }
   }
   return result;
 }
@@ -108,11 +106,10 @@ class Mixture::Prediction {
       one.parts.col(static_cast<Eigen::Index>(part)) +=
           times.shares.col(static_cast<Eigen::Index>(k));
     }
-    if (joint_) {
+    if (joint_)
       one.covariance = covariance_ + half.transpose() * half;
-    } else {
+    else
       one.variance = variance_ + half.colwise().squaredNorm().transpose();
-    }
     return one;
   }
 
@@ -165,9 +162,8 @@ Eigen::VectorXd Mixture::mean(const Cells& at) const {
 Mixture::Ideal Mixture::ideal(const Cells& at, const Eigen::VectorXd& mean) const {
   Ideal result{Eigen::VectorXd::Zero(at.size()), Eigen::VectorXd::Zero(at.size())};
   std::vector<Eigen::Index> far;
-  for (Eigen::Index j = 0; j < at.size(); ++j) {
+  for (Eigen::Index j = 0; j < at.size(); ++j)
     if (beyond_.distance(at.gpus[j]) > 0) far.push_back(j);
-  }
   if (far.empty()) return result;
   Cells edge = at.some(far);
   Eigen::Index last = 0;
@@ -212,11 +208,10 @@ AveragedForecast Mixture::forecast(const Cells& all, unsigned threads, bool medi
                  priors.inflation * one.variance[j] + beyond,
                  priors.inflation * one.noise + at.variance[j], one.parts.row(j));
       }
-      if (medians_only) {
+      if (medians_only)
         into.seconds[first + j] = cell.median();
-      } else {
+      else
         into.set(first + j, cell, beyond_.outcomes(beyond_.distance(at.gpus[j]), slopes[j]));
-      }
     }
   };
   return forecast_in_pieces(all.size(), threads, piece);

@@ -11,9 +11,8 @@ Amplitudes amplitudes(const Deviates& deviates) {
     return std::exp(prior.log_median + deviate * prior.log_sd);
   };
   Amplitudes result{value(priors.noise, deviates[0]), {}};
-  for (std::size_t k = 0; k < 3; ++k) {
+  for (std::size_t k = 0; k < 3; ++k)
     result.process[k] = value(priors.amplitude[k], deviates[k + 1]);
-  }
   return result;
 }
 

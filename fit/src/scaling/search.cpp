@@ -39,9 +39,8 @@ bool is_possible(const Form& form, const Cells& cells) {
   if (form.growth == 0 || form.is_free()) return true;
   const auto lead = std::ranges::find_if(form.terms, Priors::leads);
   const auto units = model::scaling::terms[*lead].shape;
-  for (Eigen::Index i = 0; i < cells.size(); ++i) {
+  for (Eigen::Index i = 0; i < cells.size(); ++i)
     if (units(cells.scale(i, form.growth)) > fastest * std::exp(cells.log_seconds[i])) return false;
-  }
   return true;
 }
 
@@ -93,9 +92,8 @@ class Search {
         threads_(threads),
         growths_(growths_told(cells.extent())) {
     const auto extent = cells.extent();
-    for (std::size_t term = 0; term < model::scaling::terms.size(); ++term) {
+    for (std::size_t term = 0; term < model::scaling::terms.size(); ++term)
       if (model::scaling::terms[term].offered(extent)) offered_.push_back(term);
-    }
   }
 
   std::vector<Plausible> run(std::size_t most) {
@@ -113,10 +111,9 @@ class Search {
     try_all(forms);
     for (std::size_t level = 1; level <= most_terms; ++level) {
       forms.clear();
-      for (const bool fills : {false, true}) {
+      for (const bool fills : {false, true})
         for (const Plausible& plausible : best(fills ? most_opened : beam, fills))
           vary(plausible.form, forms);
-      }
       try_all(forms);
     }
     std::vector<Plausible> result = best(most, false);
@@ -141,11 +138,10 @@ class Search {
         // The overlap is chosen again if it involves the term.
         const bool asks = model::scaling::terms[term].place != model::scaling::Place::after &&
                           model::scaling::terms[term].place != model::scaling::Place::work;
-        if (asks) {
+        if (asks)
           with_every_overlap(std::move(varied));
-        } else {
+        else
           into.push_back(std::move(varied));
-        }
       }
     }
     with_every_overlap(form);
@@ -188,9 +184,8 @@ class Search {
   std::vector<Plausible> best(std::size_t most, bool fills) const {
     // Equally plausible forms keep the order of their map.
     std::vector<std::tuple<double, std::size_t, const Plausible*>> ranked;
-    for (const auto& [form, one] : tried_) {
+    for (const auto& [form, one] : tried_)
       if (form.fills() == fills) ranked.emplace_back(-one.log_weight, ranked.size(), &one);
-    }
     std::ranges::sort(ranked);
     std::vector<Plausible> forms;
     for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i)

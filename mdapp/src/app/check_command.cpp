@@ -121,10 +121,9 @@ class EngineCheck {
 
   void run() {
     look_for_what_may_be_missing();
-    for (const Salt& salt : {nacl(), kcl()}) {
+    for (const Salt& salt : {nacl(), kcl()})
       for (const BoundaryKind boundary : schema::all<BoundaryKind>())
         forces(salt, boundary);
-    }
     for (const int n : {1000, 997}) {
       bytes(n);
       for (const auto integrator : schema::all<IntegratorKind>()) {
@@ -135,10 +134,9 @@ class EngineCheck {
       }
     }
     // Numbers of particles that leave some devices without particles.
-    for (const int n : {1, 5, 9}) {
+    for (const int n : {1, 5, 9})
       for (const auto integrator : schema::all<IntegratorKind>())
         trajectories(n, integrator, KernelName::claret, devices_);
-    }
     overlaps();
   }
 

@@ -21,16 +21,14 @@ struct Forces : ReferenceForces {
 };
 
 void require_sound(const System& system, const std::vector<double>& forces) {
-  for (const double force : forces) {
+  for (const double force : forces)
     if (!sound(static_cast<float>(force))) throw Overlap(describe_overlap(system));
-  }
 }
 
 // Computed by devices in single precision. All processes call it together.
 Forces forces_in_float(Engine& engine, const System& system, const ScheduleOptions& options) {
-  if (options.name == Schedule::allgather) {
+  if (options.name == Schedule::allgather)
     throw support::InputError("--schedule allgather: its forces stay on the GPUs");
-  }
   const auto schedule = force_schedule(engine, system, options);
   const Slice own = schedule->integrates();
   const auto n = static_cast<std::size_t>(system.n());
@@ -111,8 +109,9 @@ class ForcesOf : public Command {
  public:
   void declare(CLI::App* command) override {
     start_.declare(command);
-    command->add_option("--displace", displace_,
-                        "move each particle at random by at most this in x, y and z, angstrom");
+    command->add_option(
+        "--displace", displace_,
+        "move each particle at random by up to this distance in x, y and z, angstrom");
     physics_.declare_potential(command);
     physics_.declare_seed(command);
     command->add_option("--precision", precision_,

@@ -29,9 +29,8 @@ bool asks_for_mpi(int argc, char** argv) {
 
 // One process, unless it was started as one of several or the schedule mpi was requested.
 std::unique_ptr<mdapp::Processes> processes(int argc, char** argv) {
-  if (!mdapp::started_by_mpi_launcher() && !asks_for_mpi(argc, argv)) {
+  if (!mdapp::started_by_mpi_launcher() && !asks_for_mpi(argc, argv))
     return std::make_unique<mdapp::Processes>();
-  }
   return mdapp::join_processes();
 }
 

@@ -130,9 +130,8 @@ Measured measure(Stepper& stepper, const MeasureOptions& options, Processes& pro
         .h2d = a_step(moved.h2d), .d2h = a_step(moved.d2h), .exchange = a_step(moved.exchange)};
   }
   // A single particle has no energy that could drift.
-  if (options.energy && steps > 0 && energy_before != 0) {
+  if (options.energy && steps > 0 && energy_before != 0)
     measured.energy_drift = (total_energy(stepper) - energy_before) / std::abs(energy_before);
-  }
   return measured;
 }
 

@@ -18,19 +18,20 @@ namespace {
 class StoppingOptions {
  public:
   void declare(CLI::App* command) {
-    CLI::Option* steps = command->add_option("--steps", steps_, "timed steps a cell, exactly");
+    CLI::Option* steps =
+        command->add_option("--steps", steps_, "exact number of timed steps per cell");
     command
         ->add_option("--interval", interval_,
-                     "steps until the 95 % interval of their median is this narrow (half its "
-                     "width over the median)")
+                     "make steps until the 95 % interval of their median is this narrow (half "
+                     "its width over the median)")
         ->excludes(steps);
-    command->add_option("--max-time", max_seconds_, "seconds of timed steps a cell at most")
+    command->add_option("--max-time", max_seconds_, "maximum seconds of timed steps per cell")
         ->transform(support::in_seconds())
         ->excludes(steps);
     command
         ->add_option("--warm-up", warm_up_,
-                     "seconds of steps before those that count; where a GPU has not worked yet, up "
-                     "to 25 times as long, until its clock has settled")
+                     "seconds of untimed steps before; for a GPU that has been idle, up to 25 "
+                     "times as long, until its clock has settled")
         ->transform(support::in_seconds());
     command->add_flag("--energy", energy_, "record how far the total energy drifts");
   }
@@ -85,9 +86,8 @@ class Measure : public Command {
 
   int run(Context& context) override {
     const Grid grid = grid_.cells().empty() ? grid_.read() : grid_.read_common();
-    if (!grid_.cells().empty()) {
+    if (!grid_.cells().empty())
       lines_.emplace(grid_.cells(), grid, context.processes, context.interrupted);
-    }
     const Physics physics = physics_.read();
     const MeasureOptions options = stopping_.read(physics);
     const auto if_exists = output_.if_exists();

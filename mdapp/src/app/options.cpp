@@ -17,7 +17,7 @@ void PhysicsOptions::declare_potential(CLI::App* command) {
   command->add_option("--constants", constants_,
                       "physical constants: " + support::choices<ConstantSet>());
   command->add_option("--boundary", boundary_, support::choices<BoundaryKind>());
-  command->add_option("--cutoff", cutoff_, "of dsf, m (default: half the box's side)");
+  command->add_option("--cutoff", cutoff_, "cut-off of dsf, m (default: half the box's side)");
   command->add_option("--alpha", alpha_, "damping of dsf, 1/m (default: 2e9)");
 }
 
@@ -25,8 +25,8 @@ void PhysicsOptions::declare_motion(CLI::App* command) {
   command->add_option("--integrator", integrator_, support::choices<IntegratorKind>());
   command->add_option("--dt", motion_.dt, "time step, s");
   temperature_ = command->add_option("--temperature", motion_.temperature,
-                                     "at the start, and of nose-hoover, K");
-  command->add_option("--relaxation", motion_.relaxation, "of nose-hoover, s");
+                                     "initial temperature, and that of nose-hoover, K");
+  command->add_option("--relaxation", motion_.relaxation, "relaxation time of nose-hoover, s");
   declare_seed(command);
 }
 
@@ -94,9 +94,8 @@ System StartOptions::read(const Physics& physics) const {
   require(!start.has_velocities || !physics.temperature_given ||
               physics.integrator.kind != IntegratorKind::verlet,
           "--temperature: " + start_ + " has velocities");
-  if (!start.has_velocities) {
+  if (!start.has_velocities)
     set_velocities(start.system, physics.integrator.temperature, physics.seed);
-  }
   return std::move(start.system);
 }
 

@@ -144,9 +144,8 @@ std::string CellLines::cell_text() {
 bool CellLines::read_more() {
   constexpr int between_looks = 50;  // ms
   pollfd ready{descriptor_.get(), POLLIN, 0};
-  while (::poll(&ready, 1, between_looks) == 0) {
+  while (::poll(&ready, 1, between_looks) == 0)
     if (interrupted_.stop_requested()) return false;
-  }
   std::array<char, 4096> block{};
   const ssize_t got = ::read(descriptor_.get(), block.data(), block.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
@@ -222,11 +221,10 @@ void require_memory(const Engine& engine, const Processes& processes, int n,
   for (int device = 0; device < here; ++device) {
     const auto needed = engine.bytes_needed(
         {.n = n, .slice = slice_of(n, schedule.gpus, device), .kernel = schedule.kernel});
-    if (on_host) {
+    if (on_host)
       host += needed;
-    } else if (const auto free = engine.bytes_free(device); needed > free) {
+    else if (const auto free = engine.bytes_free(device); needed > free)
       too_large(n, "GPU " + std::to_string(device), needed, free);
-    }
   }
   host *= processes.on_host();
   if (const auto free = host_bytes_free(); host > free) too_large(n, "the host", host, free);
@@ -239,9 +237,8 @@ std::int64_t host_bytes_free() {
   std::string key;
   std::int64_t kibibytes = 0;
   std::string rest;
-  while (meminfo >> key >> kibibytes && std::getline(meminfo, rest)) {
+  while (meminfo >> key >> kibibytes && std::getline(meminfo, rest))
     if (key == "MemAvailable:") return kibibytes * 1024;
-  }
   return INT64_MAX;  // unknown: it is tried
 }
 

@@ -150,9 +150,8 @@ class DoubleStepper : public Stepper {
 
   void compute() {
     forces_ = reference_forces(system_, threads_).force;
-    for (const double force : forces_) {
+    for (const double force : forces_)
       if (!sound(static_cast<float>(force))) throw Overlap(describe_overlap(system_));
-    }
   }
 
   void kick_all(const Motion& motion) {

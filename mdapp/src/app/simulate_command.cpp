@@ -53,7 +53,7 @@ class Simulate : public Command {
  public:
   void declare(CLI::App* command) override {
     start_.declare(command);
-    CLI::Option* steps = command->add_option("--steps", steps_, "how many");
+    CLI::Option* steps = command->add_option("--steps", steps_, "number of steps");
     command->add_option("--time", time_, "simulated time, s")->excludes(steps);
     physics_.declare_potential(command);
     physics_.declare_motion(command);
@@ -61,8 +61,9 @@ class Simulate : public Command {
                         support::choices<Precision>() + " (double: on the host)");
     engine_.declare(command);
     schedule_.declare(command, false);
-    command->add_option("--every", every_,
-                        "steps from one observation, or frame, to the next (default: 200 of them)");
+    command->add_option(
+        "--every", every_,
+        "number of steps between observations, or frames (default: 200 observations)");
     command->add_option("--trajectory", trajectory_, "extended XYZ file, for OVITO or VMD");
     command->add_flag("--force", force_, "replace the trajectory");
     command->add_flag("--json", json_, "one JSON object on stdout");
@@ -124,9 +125,8 @@ class Simulate : public Command {
 
  private:
   std::int64_t steps_of(const Physics& physics) const {
-    if (!steps_.empty()) {
+    if (!steps_.empty())
       return support::parse_number("--steps", steps_, {.least = 1, .most = most_steps});
-    }
     if (!time_) throw support::InputError("--steps: how many? (or --time SECONDS)");
     const double steps = *time_ / physics.integrator.dt;
     if (!(steps >= 0.5) || steps > static_cast<double>(most_steps)) {

@@ -67,9 +67,9 @@ class Throughput : public Command {
     command->add_option("-n,--n", n_, "particles (0: 262144 on GPUs, 8192 on CPUs)");
     command->add_option("--gpus", gpus_, "devices: 1,2,4 or 1-4; all compute at once");
     engine_.declare(command);
-    command->add_option("--seconds", seconds_, "of repetitions for each figure, at least")
+    command->add_option("--seconds", seconds_, "minimum seconds of repetitions for each figure")
         ->transform(support::in_seconds());
-    command->add_option("--warm-up", warm_up_, "seconds before the first")
+    command->add_option("--warm-up", warm_up_, "seconds of warming up before the first figure")
         ->transform(support::in_seconds());
     command->add_flag("--json", json_, "one JSON object on stdout");
   }

@@ -86,9 +86,8 @@ GPUCAST_HD inline void add_pair(PairTotals<Real, with_sums>& total, Real xi, Rea
   if constexpr (with_sums) {
     total.energy = value.energy;
     // In an open box the virial is the sum of r_i . F_i over particles, which needs no pairs.
-    if constexpr (kind != BoundaryKind::open) {
+    if constexpr (kind != BoundaryKind::open)
       total.virial = Math::fma(value.force_over_r, r2, total.virial);
-    }
   }
 }
 
@@ -97,11 +96,10 @@ GPUCAST_HD inline void add_pair(PairTotals<Real, with_sums>& total, Real xi, Rea
 template <BoundaryKind kind, class Real>
 GPUCAST_HD inline Real virial_of(Real half_of_pairs, Real x, Real y, Real z, Real fx, Real fy,
                                  Real fz, Real lambda) {
-  if constexpr (kind == BoundaryKind::open) {
+  if constexpr (kind == BoundaryKind::open)
     return (x * fx + y * fy + z * fz) * lambda;
-  } else {
+  else
     return half_of_pairs;
-  }
 }
 
 // The input and output of a force kernel, in the memory of the device that it runs on.

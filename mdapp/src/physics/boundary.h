@@ -30,11 +30,10 @@ inline bool periodic(BoundaryKind kind) { return kind != BoundaryKind::open; }
 template <class Body>
 void dispatch(BoundaryKind kind, bool flag, Body body) {
   const auto by_flag = [&]<BoundaryKind K> {
-    if (flag) {
+    if (flag)
       body.template operator()<K, true>();
-    } else {
+    else
       body.template operator()<K, false>();
-    }
   };
   switch (kind) {
     case BoundaryKind::open:

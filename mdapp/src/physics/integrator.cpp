@@ -45,9 +45,8 @@ Motion without_mean_force(Motion motion) {
 bool all_sound(const SliceOfParticles& slice) {
   const float* f = components(slice);
   int unsound = 0;
-  for (std::ptrdiff_t k = 0; k < 3 * static_cast<std::ptrdiff_t>(slice.count); ++k) {
+  for (std::ptrdiff_t k = 0; k < 3 * static_cast<std::ptrdiff_t>(slice.count); ++k)
     unsound |= static_cast<int>(!sound(f[k]));
-  }
   return unsound == 0;
 }
 
@@ -146,11 +145,10 @@ void Integrator::before_forces(std::span<Position> positions) {
 void Integrator::after_forces(std::span<const Force> forces, Reducer& reducer) {
   check(forces);
   forces_ = forces;
-  if (options_.kind == IntegratorKind::verlet) {
+  if (options_.kind == IntegratorKind::verlet)
     kick_all(particles(forces, {}), motion_);
-  } else {
+  else
     kick_and_drift(forces, reducer);
-  }
 }
 
 void Integrator::kick_and_drift(std::span<const Force> forces, Reducer& reducer) {

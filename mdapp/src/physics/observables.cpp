@@ -27,11 +27,9 @@ double temperature(const System& system) {
 
 std::array<double, 3> momentum(const System& system) {
   std::array<double, 3> sum{};
-  for (int k = 0; k < system.n(); ++k) {
-    for (std::size_t a = 0; a < 3; ++a) {
+  for (int k = 0; k < system.n(); ++k)
+    for (std::size_t a = 0; a < 3; ++a)
       sum[a] += system.mass(k) * system.v[3 * static_cast<std::size_t>(k) + a];
-    }
-  }
   return sum;
 }
 
@@ -99,9 +97,8 @@ ClosestPair closest_pair(const System& system) {
                            (around ? system.boundary.side : 0);
       if (along >= closest.distance) break;
       const double d = distance(system, order[a], b);
-      if (d < closest.distance) {
+      if (d < closest.distance)
         closest = {.i = std::min(order[a], b), .j = std::max(order[a], b), .distance = d};
-      }
     }
   }
   return closest;

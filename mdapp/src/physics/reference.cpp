@@ -25,9 +25,8 @@ Sums on_particle(const System& system, const ForceField<double>& field,
     if (j == i) continue;
     const double* rj = &r[3 * static_cast<std::size_t>(j)];
     double d[3];
-    for (int a = 0; a < 3; ++a) {
+    for (int a = 0; a < 3; ++a)
       d[a] = separation<Math, kind>(ri[a], rj[a], field.shared);
-    }
     const double r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
     const auto pair = pair_value<Math, kind, with_energy>(
         r2, field.pair[system.type(i)][system.type(j)], field.shared);

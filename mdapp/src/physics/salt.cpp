@@ -38,9 +38,8 @@ double lattice_constant(double formula_mass, double offset, double slope, double
 }
 
 Constants constants(ConstantSet set) {
-  if (set == ConstantSet::claret) {
+  if (set == ConstantSet::claret)
     return {.coulomb = 14.39, .joule = 1 / 1.60219e-19, .boltzmann = 8.617080363e-5};
-  }
   return {.coulomb = 14.3996454784255,
           .joule = 1 / elementary_charge,
           .boltzmann = 8.617333262145179e-5};

@@ -73,9 +73,8 @@ System from_positions(const Salt& salt, const Boundary& boundary, const std::vec
   System system{.salt = salt, .boundary = boundary};
   const auto n = static_cast<int>(type.size());
   for (int wanted = 0; wanted < 2; ++wanted) {
-    for (int k = 0; k < n; ++k) {
+    for (int k = 0; k < n; ++k)
       if (type[static_cast<std::size_t>(k)] == wanted) system.origin.push_back(k);
-    }
     if (wanted == 0) system.cations = static_cast<int>(system.origin.size());
   }
   system.r.reserve(r.size());

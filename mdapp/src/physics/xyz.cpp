@@ -130,9 +130,8 @@ Box box_of(const Lines& lines, const Comment& comment, BoundaryKind kind, double
   const double side = m[0];
   for (std::size_t k = 0; k < m.size(); ++k) {
     const bool diagonal = k % 4 == 0;
-    if (side <= 0 || std::abs(m[k] - (diagonal ? side : 0)) > 1e-9 * side) {
+    if (side <= 0 || std::abs(m[k] - (diagonal ? side : 0)) > 1e-9 * side)
       lines.refuse("Lattice: only a cube with its edges along x, y, z can be simulated");
-    }
   }
   Box box{.side = side, .centre = {side / 2, side / 2, side / 2}};
   if (const auto origin = comment.find("Origin"); origin != comment.end()) {
@@ -176,9 +175,8 @@ Columns columns_of(const Lines& lines, const Comment& comment) {
 }
 
 int type_of(const Lines& lines, std::string_view word, const Salt& salt) {
-  for (int type = 0; type < 2; ++type) {
+  for (int type = 0; type < 2; ++type)
     if (word == salt.symbol[static_cast<std::size_t>(type)]) return type;
-  }
   lines.refuse("species: " + quote(word) + " is neither " + std::string(salt.symbol[0]) + " nor " +
                std::string(salt.symbol[1]) + ", the ions of " + std::string(salt.name));
 }

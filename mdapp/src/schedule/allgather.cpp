@@ -32,9 +32,7 @@ class AllGather : public Stepper {
     upload_positions();
     devices_.compute(Output::forces);
     finish();
-    if (options.graph) {
-      recorded_step_ = engine.record(devices_.all(), [this] { queue_step(); });
-    }
+    if (options.graph) recorded_step_ = engine.record(devices_.all(), [this] { queue_step(); });
   }
 
   std::vector<double> steps(int count) override {
@@ -127,9 +125,8 @@ class AllGather : public Stepper {
 
   void finish() {
     devices_.wait();
-    if (std::ranges::any_of(devices_.all(), [](Device* d) { return d->overlapped(); })) {
+    if (std::ranges::any_of(devices_.all(), [](Device* d) { return d->overlapped(); }))
       throw Overlap(describe_overlap(system()));
-    }
   }
 
   System system_;

@@ -212,9 +212,8 @@ class Mpi : public Star {
 }  // namespace
 
 bool started_by_mpi_launcher() {
-  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"}) {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"})
     if (std::getenv(variable) != nullptr) return true;
-  }
   return false;
 }
 
@@ -222,9 +221,8 @@ std::unique_ptr<Processes> join_processes() { return std::make_unique<MpiProcess
 
 std::unique_ptr<Star> mpi_schedule(Engine& engine, const System& system,
                                    const ScheduleOptions& options) {
-  if (!initialized()) {
+  if (!initialized())
     throw std::invalid_argument("schedule mpi: start with mpirun or srun, or with --schedule mpi");
-  }
   const int rank = rank_in(MPI_COMM_WORLD);
   const int rank_on_host = rank_in(*communicator_of_host());  // a collective call of all processes
   std::vector<Place> places;

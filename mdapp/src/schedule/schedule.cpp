@@ -121,9 +121,8 @@ Star::Star(Engine& engine, const System& system, const ScheduleOptions& options,
   positions_ = engine.array<Position>(n, memory);
   forces_ = engine.array<Force>(n, memory);
   sums_ = engine.array<PairSums>(n, memory);
-  if (options.graph && !devices_.all().empty()) {
+  if (options.graph && !devices_.all().empty())
     recorded_step_ = engine.record(devices_.all(), [this] { queue_step(); });
-  }
 }
 
 // `marked`: marks 2 phase and 2 phase + 1 enclose each phase.
@@ -189,12 +188,10 @@ std::unique_ptr<Star> force_schedule(Engine& engine, const System& system,
 std::unique_ptr<Stepper> make_stepper(Engine& engine, System system,
                                       const IntegratorOptions& integrator,
                                       const ScheduleOptions& options) {
-  if (options.name == Schedule::allgather) {
+  if (options.name == Schedule::allgather)
     return allgather_stepper(engine, std::move(system), integrator, options);
-  }
-  if (options.name == Schedule::star_serial && options.graph) {
+  if (options.name == Schedule::star_serial && options.graph)
     throw std::invalid_argument("star-serial copies block and cannot be recorded as a graph");
-  }
   auto schedule = force_schedule(engine, system, options);
   return std::make_unique<HostStepper>(std::move(system), integrator, std::move(schedule));
 }

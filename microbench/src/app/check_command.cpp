@@ -50,9 +50,8 @@ class Check : public Command {
     for (const auto method : {TransferMethod::call, TransferMethod::gated}) {
       for (Copy copy : all_copies(engine->count())) {
         // CPU devices have only pageable memory; copies between them name it.
-        if (engine->path() == schema::Path::host && copy.from != host && copy.to != host) {
+        if (engine->path() == schema::Path::host && copy.from != host && copy.to != host)
           copy.memory = Memory::pageable;
-        }
         if (!engine->refuses(copy, method)) tests.push_back(arrives(*engine, copy, method));
       }
     }
@@ -88,7 +87,8 @@ class Check : public Command {
           const auto copies = engine.open({&copy, 1});
           if (copies->correct()) throw DeviceError("arrived before it was sent");
           method == TransferMethod::call ? copies->call() : copies->gated(3);
-          if (!copies->correct()) throw DeviceError("what arrived is not what was sent");
+          if (!copies->correct())
+            throw DeviceError("the data that arrived differs from the data that was sent");
         }};
   }
 

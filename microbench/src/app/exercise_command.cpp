@@ -24,8 +24,8 @@ class Exercise : public Command {
         ->expected(1, 2)
         ->default_str("");
     engine_.declare(command);
-    command->add_option("--bytes", bytes_, "of a copy");
-    command->add_option("--seconds", seconds_, "to stop after (0: Ctrl-C)")
+    command->add_option("--bytes", bytes_, "bytes of a copy");
+    command->add_option("--seconds", seconds_, "seconds until it stops (0: until Ctrl-C)")
         ->transform(support::in_seconds());
   }
 
@@ -44,11 +44,9 @@ class Exercise : public Command {
     const auto memory = gpus ? records::Memory::pinned : records::Memory::pageable;
     const Copy out{.from = ends[0], .to = far, .bytes = bytes, .memory = memory};
     const Copy back{.from = far, .to = ends[0], .bytes = bytes, .memory = memory};
-    for (const Copy& copy : {out, back}) {
-      if (const auto why = engine->refuses(copy, records::TransferMethod::gated)) {
+    for (const Copy& copy : {out, back})
+      if (const auto why = engine->refuses(copy, records::TransferMethod::gated))
         throw support::InputError(describe(copy) + ": " + *why);
-      }
-    }
     // Each direction in turn is timed while the other one is in progress.
     const auto first = engine->open(std::vector{out, back});
     const auto second = engine->open(std::vector{back, out});
@@ -65,9 +63,8 @@ class Exercise : public Command {
                   << support::figure(" %8.3f GB/s", size / return_trip / giga) << "\n"
                   << std::flush;
     }
-    if (!first->correct() || !second->correct()) {
-      throw DeviceError("what arrived is not what was sent");
-    }
+    if (!first->correct() || !second->correct())
+      throw DeviceError("the data that arrived differs from the data that was sent");
     return 0;
   }
 

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
          {"exercise", "copy both ways until stopped, between a device and the host or two devices",
           microbench::exercise_command},
          {"skeleton",
-          "steps of a traced program without its work: the same calls, kernels that take as long",
+          "repeat the calls of a traced program's steps, with kernels of the same duration",
           microbench::skeleton_command},
          {"topology", "devices and how they reach each other, as JSON",
           microbench::topology_command},

@@ -44,22 +44,23 @@ class Measure : public Command {
   void declare(CLI::App* command) override {
     command->add_option("--what", what_, "list of " + support::choices<Question>());
     engine_.declare(command);
-    command->add_option("--devices", devices_, "which: 0,2 or 0-3 (default: all)");
+    command->add_option("--devices", devices_, "list of devices: 0,2 or 0-3 (default: all)");
     command->add_option("--memory", memories_,
                         "host memory, list of pageable, pinned, portable, write-combined, mapped, "
                         "mapped-write-combined (default: all; CPU devices have pageable only)");
     command->add_option("--largest", largest_,
                         "bytes of the largest transfer (default: 1 GiB on GPUs, 64 MiB on CPUs)");
-    command->add_option("--loop-bytes", loop_bytes_, "of each array of the loops over host memory");
+    command->add_option("--loop-bytes", loop_bytes_,
+                        "bytes of each array in the loops over host memory");
     command
         ->add_option("--budget", budget_,
-                     "seconds for all of it; what does not fit is skipped (0: without end)")
+                     "total seconds; measurements that do not fit are skipped (0: no limit)")
         ->transform(support::in_seconds());
     command->add_option(
         "--fresh", fresh_,
-        "runs of this program that first repeat a few cells each, to see what differs "
-        "from run to run (0: none)");
-    command->add_flag("--probes", probes_, "those few cells, and nothing else");
+        "number of new runs of this program that measure a few cells each, to determine the "
+        "variation from run to run (0: none)");
+    command->add_flag("--probes", probes_, "measure only those few cells");
     command->add_option(
         "--interval", options_.relative_half_width,
         "samples until the 95 % interval of their median is this narrow (half its width "

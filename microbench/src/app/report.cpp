@@ -224,11 +224,10 @@ void print_statement(const std::vector<Beside>& all, std::ostream& out) {
     if (beside.copies->size() != 2) continue;
     auto [one, two] =
         std::minmax({short_name(beside.copies->front()), short_name(beside.copies->back())});
-    if (beside.factor < shared) {
+    if (beside.factor < shared)
       undisturbed = true;
-    } else {
+    else
       pairs.insert(one.append(" and ").append(two));
-    }
   }
   if (pairs.empty()) {
     if (undisturbed)

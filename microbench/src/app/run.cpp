@@ -19,7 +19,7 @@ using records::TransferMethod;
 // The smallest copies that are measured on all routes: their time is pure latency.
 constexpr std::int64_t smallest_timed_twice = 64;
 
-constexpr const char* wrong_bytes = "what arrived is not what was sent";
+constexpr const char* wrong_bytes = "the data that arrived differs from the data that was sent";
 
 // The opened resources of the last cell, which the next one may reuse.
 template <class Opened, class Key>
@@ -92,9 +92,8 @@ class Measurement {
   // ---- whether a cell can be measured ----
 
   std::optional<std::string> refused(const TransferCell& cell) const {
-    for (const Copy& copy : cell.copies) {
+    for (const Copy& copy : cell.copies)
       if (auto why = engine_.refuses(copy, cell.method)) return why;
-    }
     return std::nullopt;
   }
   std::optional<std::string> refused(const LaunchCell& cell) const {
@@ -177,9 +176,8 @@ class Measurement {
       return engine_.host_loops(cell.device, cell.memory, cell.bytes);
     });
     const auto seconds = sample(loops, cell, options_, interrupted_);
-    if (!seconds.empty() && cell.phase == HostPhase::loop && !loops.correct()) {
+    if (!seconds.empty() && cell.phase == HostPhase::loop && !loops.correct())
       throw DeviceError("the results are wrong");
-    }
     keep(cell,
          records::HostMemory{.memory = cell.memory,
                              .pattern = pattern_name(cell),

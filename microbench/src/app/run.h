@@ -54,9 +54,8 @@ struct Outcome {
 // The results of one kind of cell: body(cell, result).
 template <class Wanted, class Body>
 void each(const Outcome& outcome, Body body) {
-  for (const Result& result : outcome.results) {
+  for (const Result& result : outcome.results)
     if (const auto* cell = std::get_if<Wanted>(&result.cell)) body(*cell, result);
-  }
 }
 
 Outcome measure(Engine& engine, const Run& run, support::Progress& progress,

@@ -38,9 +38,9 @@ class SkeletonOfTrace : public Command {
         "--interval", interval_,
         "steps until the 95 % interval of their median is this narrow (half its width over the "
         "median)");
-    command->add_option("--max-time", max_seconds_, "seconds of steps a file at most")
+    command->add_option("--max-time", max_seconds_, "maximum seconds of steps per file")
         ->transform(support::in_seconds());
-    command->add_option("--warm-up", warm_up_, "seconds before the first file's")
+    command->add_option("--warm-up", warm_up_, "seconds of warming up before the first file")
         ->transform(support::in_seconds());
     output_.declare(command);
   }
@@ -103,10 +103,9 @@ class SkeletonOfTrace : public Command {
     const auto steps = engine.traced_steps(program);
     steps->make();
     support::StopByInterval rule({.relative_half_width = interval_, .max_seconds = max_seconds_});
-    while (!rule.done() && !context.interrupted.stop_requested()) {
+    while (!rule.done() && !context.interrupted.stop_requested())
       for (const double seconds : steps->make())
         rule.add(seconds);
-    }
     return rule.samples();
   }
 

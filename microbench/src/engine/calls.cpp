@@ -59,9 +59,8 @@ class Line {
     const Json& value = (*this)[field];
     if (!value.is_number_integer()) refuse(field, "is no whole number");
     const auto number = value.get<std::int64_t>();
-    if (number < 0 || number >= limit) {
+    if (number < 0 || number >= limit)
       refuse(field, std::to_string(number) + " is not from 0 to " + std::to_string(limit - 1));
-    }
     return static_cast<Number>(number);
   }
   double seconds(const std::string& field) const {
@@ -91,9 +90,7 @@ class Line {
 };
 
 TracedProgram head_of(const Line& line) {
-  if (line["schema"] != calls_schema) {
-    line.refuse("schema", "is not " + std::string(calls_schema));
-  }
+  if (line["schema"] != calls_schema) line.refuse("schema", "is not " + std::string(calls_schema));
   TracedProgram traced{.steps = line.count("steps", most_of_any),
                        .threads = line.count("threads", most_of_any, std::optional(1)),
                        .devices = line.count("devices", most_of_any),
@@ -148,17 +145,15 @@ TracedCall call_of(const Line& line, const TracedProgram& traced) {
       .gap = line.seconds("gap"),
       .cost = line.seconds("cost"),
       .busy = line.seconds("busy")};
-  if (call.operation == Operation::copy && call.direction == Direction::none) {
+  if (call.operation == Operation::copy && call.direction == Direction::none)
     line.refuse("direction", "is missing: a copy has one");
-  }
   if (needs_stream(call)) {
     if (call.stream == TracedCall::none) line.refuse("stream", "is missing");
     const int device = traced.streams[static_cast<std::size_t>(call.stream)].device;
     if (device != call.device) line.refuse("device", "is not that of its stream");
   }
-  if (call.operation == Operation::record && call.event == TracedCall::none) {
+  if (call.operation == Operation::record && call.event == TracedCall::none)
     line.refuse("event", "is missing");
-  }
   return call;
 }
 
@@ -176,9 +171,8 @@ TracedProgram read_calls(std::istream& file, const std::string& name) {
     if (text.empty()) continue;
     const Line line(text, where());
     calls.push_back(call_of(line, traced));
-    if (calls.size() > 1 && calls.back().step < calls[calls.size() - 2].step) {
+    if (calls.size() > 1 && calls.back().step < calls[calls.size() - 2].step)
       line.refuse("step", "comes before that of the line above");
-    }
   }
   if (calls.empty()) throw InputError(name + ": holds no calls");
   return traced;

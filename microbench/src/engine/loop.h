@@ -57,19 +57,17 @@ inline std::vector<float> loop_inputs(std::size_t count) {
 // The loop on the CPU. Not inlined: the same function is timed for all callers.
 [[gnu::noinline]] inline void run_loop(float* out, const float* in, const std::vector<Index>& list,
                                        std::size_t count) {
-  if (list.empty()) {
+  if (list.empty())
     for (std::size_t k = 0; k < count; ++k)
       out[k] = loop_result(in[k]);
-  } else {
+  else
     for (std::size_t k = 0; k < count; ++k)
       out[k] = loop_result(in[list[k]]);
-  }
 }
 
 inline bool loop_is_correct(std::span<const float> out, const std::vector<Index>& list) {
-  for (std::size_t k = 0; k < out.size(); ++k) {
+  for (std::size_t k = 0; k < out.size(); ++k)
     if (out[k] != loop_result(loop_input(list.empty() ? k : list[k]))) return false;
-  }
   return true;
 }
 

@@ -35,9 +35,8 @@ inline std::optional<int> node_of_pci(std::string bus_id) {
 inline std::optional<int> node_of(void* address) {
   int node = -1;
   constexpr unsigned long of_address = MPOL_F_NODE | MPOL_F_ADDR;
-  if (syscall(SYS_get_mempolicy, &node, nullptr, 0UL, address, of_address) != 0 || node < 0) {
+  if (syscall(SYS_get_mempolicy, &node, nullptr, 0UL, address, of_address) != 0 || node < 0)
     return std::nullopt;
-  }
   return node;
 }
 

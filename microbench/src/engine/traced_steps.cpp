@@ -44,15 +44,13 @@ std::vector<double> TracedSteps::make() {
   };
   {
     std::vector<std::jthread> others;
-    for (int thread = 0; thread < program_.threads; ++thread) {
+    for (int thread = 0; thread < program_.threads; ++thread)
       if (thread != driver_) others.emplace_back(run, thread);
-    }
     run(driver_);
   }
   settle();
-  for (const auto& failure : failures) {
+  for (const auto& failure : failures)
     if (failure) std::rethrow_exception(failure);
-  }
   std::vector<double> seconds;
   for (std::size_t k = 2; k < moments.size(); ++k)
     seconds.push_back(std::chrono::duration<double>(moments[k] - moments[k - 1]).count());
@@ -64,9 +62,8 @@ void TracedSteps::make_calls_of(int thread, Moment begin, std::vector<Moment>* m
   int step = -1;
   for (const std::size_t number : calls_[static_cast<std::size_t>(thread)]) {
     const TracedCall& call = program_.calls[number];
-    if (moments != nullptr && std::exchange(step, call.step) != call.step) {
+    if (moments != nullptr && std::exchange(step, call.step) != call.step)
       moments->push_back(returned);
-    }
     const bool only_time = call.operation == Operation::other;
     spin_until(returned + to_duration(call.gap + (only_time ? call.cost : 0)));
     if (!only_time) make_call(call, number);

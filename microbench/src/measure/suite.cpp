@@ -54,9 +54,8 @@ std::string text_of(const SkeletonCell& cell) {
 
 std::string text_of(const HostMemoryCell& cell) {
   std::string text = support::name(cell.memory) + " host memory, " + support::name(cell.phase);
-  if (cell.phase == HostPhase::loop) {
+  if (cell.phase == HostPhase::loop)
     text += " " + pattern_name(cell) + " by the " + support::name(cell.runner);
-  }
   return text + ", " + std::to_string(cell.bytes) + " bytes";
 }
 
@@ -110,9 +109,8 @@ class Builder {
     }
     // They come last because there are 552 for eight devices, more than a budget may cover.
     for (const Copy& copy : singles) {
-      for (const Copy& other : singles) {
+      for (const Copy& other : singles)
         if (&copy != &other) together({copy, other});
-      }
     }
   }
 
@@ -226,9 +224,8 @@ class Builder {
   std::vector<std::pair<records::Schedule, Memory>> manners() const {
     using records::Schedule;
     std::vector<std::pair<Schedule, Memory>> manners;
-    for (const Memory memory : {Memory::pageable, Memory::pinned}) {
+    for (const Memory memory : {Memory::pageable, Memory::pinned})
       if (has(memory)) manners.emplace_back(Schedule::star_serial, memory);
-    }
     manners.emplace_back(Schedule::star_async, best());
     return manners;
   }
@@ -254,9 +251,8 @@ class Builder {
   std::vector<std::pair<int, int>> pairs() const {
     std::vector<std::pair<int, int>> pairs;
     for (const int from : suite_.devices) {
-      for (const int to : suite_.devices) {
+      for (const int to : suite_.devices)
         if (from != to) pairs.emplace_back(from, to);
-      }
     }
     return pairs;
   }
@@ -289,10 +285,9 @@ class Builder {
   void rows_of_launches(std::initializer_list<int> counts,
                         std::initializer_list<LaunchMethod> methods) {
     const int first = suite_.devices.front();
-    for (const int count : counts) {
+    for (const int count : counts)
       for (const auto method : methods)
         cells_.emplace_back(LaunchCell{.device = first, .method = method, .count = count});
-    }
   }
 
   void host_copies(int device, Memory memory, const std::vector<std::int64_t>& sizes) {
@@ -338,9 +333,8 @@ class Builder {
   // Kernels that access host memory and other GPUs directly.
   void by_kernels(int device) {
     for (const std::int64_t bytes : few()) {
-      for (const Memory memory : {Memory::pinned, Memory::mapped}) {
+      for (const Memory memory : {Memory::pinned, Memory::mapped})
         if (has(memory)) by_kernel(device, bytes, memory);
-      }
       for (const int other : suite_.devices) {
         if (other == device) continue;
         add({.from = other, .to = device, .bytes = bytes, .engine = records::Engine::kernel},

@@ -35,10 +35,9 @@ class AddressMap {
       return false;
     const std::unique_lock lock(mutex_);
     const Address end = up(begin + bytes);
-    for (Address at = down(begin); at < end; at += block) {
+    for (Address at = down(begin); at < end; at += block)
       if (const int* owner = value_at(blocks_, at); owner != nullptr && *owner != device)
         return false;
-    }
     for (Address at = down(begin); at < end; at += block) {
       if (blocks_.contains(at)) continue;
       if (!map_at(at, block)) return false;

@@ -63,9 +63,8 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* pci) {
   return entry([&] {
     require_valid(device != nullptr && pci != nullptr);
-    for (int k = 0; k < runtime().device_count(); ++k) {
+    for (int k = 0; k < runtime().device_count(); ++k)
       if (runtime().gpu(k).device().pci == pci) return give(device, k);
-    }
     throw Failure{cudaErrorInvalidDevice};
   });
 }

@@ -32,9 +32,8 @@ void set_node(cudaGraphNode_t handle, Work work) {
 
 std::vector<const Node*> all_of(cudaGraph_t graph, bool roots) {
   std::vector<const Node*> result;
-  for (const auto& node : runtime().graphs.graph(graph).nodes()) {
+  for (const auto& node : runtime().graphs.graph(graph).nodes())
     if (!roots || node->after.empty()) result.push_back(node.get());
-  }
   return result;
 }
 

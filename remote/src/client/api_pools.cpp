@@ -126,11 +126,10 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, v
     const DeviceObject its = runtime().pools.handles.find(pool);
     require_valid(value != nullptr);
     const PoolValue told = runtime().gpu(its).call(PoolGet{.pool = its.id, .attribute = which});
-    if (is_pool_flag(which)) {
+    if (is_pool_flag(which))
       *static_cast<int*>(value) = static_cast<int>(told.value);
-    } else {
+    else
       *static_cast<std::uint64_t*>(value) = told.value;
-    }
   });
 }
 

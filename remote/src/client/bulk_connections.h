@@ -117,9 +117,8 @@ class BulkConnections {
   // To be called after that: waits until none of the threads runs.
   void join() noexcept {
     for (const auto& bulk : connections_) {
-      for (std::thread* thread : {&bulk->sender, &bulk->receiver}) {
+      for (std::thread* thread : {&bulk->sender, &bulk->receiver})
         if (thread->joinable()) thread->join();
-      }
     }
   }
 

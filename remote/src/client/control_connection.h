@@ -74,13 +74,11 @@ class ControlConnection {
 
   void read_until(const std::function<bool()>& done) {
     std::unique_lock lock(reading_);
-    while (!done()) {
-      if (being_read_) {
+    while (!done())
+      if (being_read_)
         read_.wait(lock);
-      } else {
+      else
         read_batch(lock, true);
-      }
-    }
   }
   Notices notices;
 
@@ -162,13 +160,11 @@ class ControlConnection {
     };
     try {
       const auto begin = Clock::now();
-      while (!read_now() && may_wait) {
-        if (const auto since = Clock::now() - begin; since < spin_) {
+      while (!read_now() && may_wait)
+        if (const auto since = Clock::now() - begin; since < spin_)
           look_again(since);
-        } else {
+        else
           connection_->wait({.read = true}, std::nullopt);
-        }
-      }
       while (const auto received = inbox_.front()) {
         take(received->header, received->payload);
         inbox_.pop(*received);
@@ -193,11 +189,12 @@ class ControlConnection {
       PendingReceives::Landing landing(receives_, transfer, 0, tail.data.size());
       // If the server sends fewer bytes than were asked for, the rest will never follow.
       if (landing.to() == nullptr || !landing.is_whole())
-        throw ProtocolError("the server sent data that was not asked for");
+        throw ProtocolError("the server sent data that was not requested");
       std::ranges::copy(tail.data, landing.to());
       return landing.done();
     }
-    if (header.call != Call::reply) throw ProtocolError("the server sent what is no answer");
+    if (header.call != Call::reply)
+      throw ProtocolError("the server sent a message that is no answer");
     const auto reply = decode<Reply<>>(payload);
     if (reply.latched != 0) {
       Status none = 0;
@@ -205,7 +202,8 @@ class ControlConnection {
     }
     const std::lock_guard lock(reading_);
     const auto asked = waiting_.find(header.request);
-    if (asked == waiting_.end()) throw ProtocolError("the server answered what was not asked");
+    if (asked == waiting_.end())
+      throw ProtocolError("the server answered a call that was not made");
     Waiting& waiting = *asked->second;
     waiting.answer.status = reply.status;
     if (!waiting.into) {

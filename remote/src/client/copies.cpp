@@ -210,17 +210,16 @@ void copy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind, cud
   Copy its{
       .to = to, .from = from, .rows = rows, .stream = on, .blocks = waiting == Waiting::blocking};
   find_ends(its, kind);
-  if (!its.to_device() && !its.from_device()) {
+  if (!its.to_device() && !its.from_device())
     within_host(its);
-  } else if (!its.from_device()) {
+  else if (!its.from_device())
     to_device(its);
-  } else if (!its.to_device()) {
+  else if (!its.to_device())
     from_device(its);
-  } else if (its.to_memory.device == its.from_memory.device) {
+  else if (its.to_memory.device == its.from_memory.device)
     within_device(its);
-  } else if (!directly(its)) {
+  else if (!directly(its))
     staged(its);
-  }
 }
 
 std::vector<Work> copy_works(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind) {

@@ -53,14 +53,12 @@ void Counters::report(const std::string& where) const {
   if (where.empty()) return;
   const std::lock_guard lock(mutex_);
   std::vector<const Counter*> used;
-  for (const Counter& counter : all_) {
+  for (const Counter& counter : all_)
     if (counter.calls != 0) used.push_back(&counter);
-  }
-  if (where == "-") {
+  if (where == "-")
     table(used);
-  } else {
+  else
     lines(used, where);
-  }
 }
 
 Counter*& current_counter() {

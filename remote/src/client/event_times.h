@@ -41,9 +41,8 @@ class EventTimes {
   std::vector<Wanted> wanted() const {
     std::vector<Wanted> result;
     const std::lock_guard lock(mutex_);
-    for (const auto& [wanted, milliseconds] : pairs_) {
+    for (const auto& [wanted, milliseconds] : pairs_)
       if (!milliseconds) result.push_back(wanted);
-    }
     return result;
   }
   // ProtocolError if the answer is about other pairs.
@@ -60,9 +59,8 @@ class EventTimes {
 
   void recorded(Id event) {
     const std::lock_guard lock(mutex_);
-    for (KnownPair& known : pairs_) {
+    for (KnownPair& known : pairs_)
       if (has(known, event)) known = {.wanted = {known.wanted.pair, ++last_records_}};
-    }
   }
   void forget(Id event) {
     const std::lock_guard lock(mutex_);

@@ -469,10 +469,9 @@ void Gpu::launch_graph(Id graph, const std::vector<Bytes>& sends,
         gathered.insert(gathered.end(), data.begin(), data.end());
       message.tail = {gathered};
     } else {
-      for (const Bytes data : sends) {
+      for (const Bytes data : sends)
         for (const Bytes piece : in_pieces(data))
           require(send_unguarded(GraphData{.graph = graph, .tail = {piece}}));
-      }
     }
     std::vector<std::span<std::byte>> pieces;
     for (const std::span<std::byte> memory : receives)

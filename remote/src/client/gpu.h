@@ -142,11 +142,10 @@ class Gpu {
     }
     if (host_functions_.any()) keep_few_behind_functions();
     Status status = 0;
-    if (synchronous_) {
+    if (synchronous_)
       status = control_->call(message, queued).status;
-    } else {
+    else
       control_->send(message, queued);
-    }
     if constexpr (requires { message.fence; }) {
       if (message.fence != 0) fences_.fetch_add(1);
     }

@@ -111,10 +111,9 @@ void GraphExec::divide() {
   std::ranges::sort(parts_, {}, [](const Part& part) {
     return std::pair(part.phase, part.entries.front());  // each part has at least one
   });
-  for (std::size_t k = 0; k < parts_.size(); ++k) {
+  for (std::size_t k = 0; k < parts_.size(); ++k)
     for (const std::size_t of_part : parts_[k].entries)
       entries_[of_part].part = k;
-  }
 }
 
 void GraphExec::tell(const Entry& entry) const {
@@ -123,9 +122,8 @@ void GraphExec::tell(const Entry& entry) const {
   message.graph = part.graph;
   message.node = entry.number;
   message.kernel.arguments = entry.work.arguments;
-  for (const std::size_t before : entry.after) {
+  for (const std::size_t before : entry.after)
     if (entries_[before].part == entry.part) message.after.push_back(entries_[before].number);
-  }
   runtime().gpu(part.device).send(message);
 }
 
@@ -179,11 +177,10 @@ void GraphExec::launch(Part& part, Id stream) const {
     const Work& work = entries_[k].work;
     if (!moves_host_memory(work.content.work)) continue;
     const std::span memory(work.host, work.content.copy.width);
-    if (work.content.work == GraphWork::copy_to) {
+    if (work.content.work == GraphWork::copy_to)
       sends.emplace_back(memory);
-    } else {
+    else
       receives.push_back(memory);
-    }
   }
   runtime().gpu(part.device).launch_graph(part.graph, sends, receives, stream);
 }

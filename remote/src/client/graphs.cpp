@@ -20,9 +20,8 @@ auto& require_value(Map& map, const typename Map::key_type& handle) {
 }
 
 void add_new(std::vector<Node*>& nodes, const std::vector<Node*>& more) {
-  for (Node* node : more) {
+  for (Node* node : more)
     if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
-  }
 }
 
 }  // namespace
@@ -117,11 +116,10 @@ bool Graphs::record_event(const OnStream& on, cudaEvent_t event) {
   }
   const std::lock_guard lock(mutex_);
   const auto own = valid_capture(key(on));
-  if (own) {
+  if (own)
     events_[event] = {.capture = own, .after = own->last[key(on)]};
-  } else {
+  else
     events_.erase(event);
-  }
   events_count_ = events_.size();
   return own != nullptr;
 }

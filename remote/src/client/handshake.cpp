@@ -37,14 +37,14 @@ void require_entry(Entry entry) {
 const SecretKeys& secret_of(const Credentials& credentials) {
   if (credentials.secret) return *credentials.secret;
   throw ConnectionLost(
-      "the server asks for a secret: GPUCAST_REMOTE_SECRET_FILE (--secret-file) names none, and "
-      "this user has no server of its own here that made one");
+      "the server needs a secret: GPUCAST_REMOTE_SECRET_FILE (--secret-file) is not set, and no "
+      "server of this user on this machine has made one");
 }
 
 Challenge hear_challenge(Connection& connection, const Hello& hello, const Deadline& deadline) {
   const Security security = hello.security;
   const auto challenge = hear<Challenge>(connection, deadline);
-  if (challenge.magic != handshake_magic) throw ConnectionLost("what answers is no GPU server");
+  if (challenge.magic != handshake_magic) throw ConnectionLost("the other end is no GPU server");
   if (challenge.version != protocol_version) {
     throw ConnectionLost("the server speaks version " + std::to_string(challenge.version) +
                          " of the protocol, this client " + std::to_string(protocol_version) +
@@ -53,14 +53,14 @@ Challenge hear_challenge(Connection& connection, const Hello& hello, const Deadl
   if (challenge.security != security) {
     throw ConnectionLost(
         security == Security::tls
-            ? "the server speaks without TLS (--plain): start it without that, or "
-              "let clients do so, too (--plain, GPUCAST_REMOTE_PLAIN=1), on networks "
-              "that you trust"
+            ? "the server runs without TLS (--plain): start it without that option or, on networks "
+              "that "
+              "you trust, run clients with it, too (--plain, GPUCAST_REMOTE_PLAIN=1)"
             : "the server speaks TLS only: leave out --plain "
               "(GPUCAST_REMOTE_PLAIN=1)");
   }
   if (challenge.carrier != Carrier::socket && challenge.carrier != hello.carrier)
-    throw ConnectionLost("the server means to use what it was not asked for");
+    throw ConnectionLost("the server chose a transport that was not requested");
   require_entry(challenge.entry);
   return challenge;
 }
@@ -92,9 +92,8 @@ void enter_plainly(Connection& connection, const SecretKeys& secret, const Hello
   if (welcome.entry == Entry::wrong_secret)
     throw ConnectionLost("the secret is not the server's; it was read from " + secret.file);
   require_entry(welcome.entry);
-  if (!same(welcome.mac, prove(secret.plain, Side::server, hello, challenge.nonce, answer.nonce))) {
+  if (!same(welcome.mac, prove(secret.plain, Side::server, hello, challenge.nonce, answer.nonce)))
     throw ConnectionLost("the server does not know the secret that was read from " + secret.file);
-  }
   session.id = welcome.session;
 }
 

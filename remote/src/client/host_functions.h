@@ -92,11 +92,10 @@ class HostFunctions {
       busy = running_;
     }
     if (!thread_.joinable()) return;
-    if (busy) {
+    if (busy)
       thread_.detach();
-    } else {
+    else
       thread_.join();
-    }
   }
 
  private:

@@ -114,11 +114,10 @@ void Modules::load_together(const std::vector<const FatBinary*>& binaries) {
   }
   const KnownModules answer = gpu_.call(question);
   if (answer.known.size() != binaries.size())
-    gpu_.give_up("it says what was not asked of the program's GPU code");
+    gpu_.give_up("it answered about other GPU code than the program's");
   const bool packed = answer.unpacks != 0 && gpu_.is_remote() && images::has_zstandard();
-  for (std::size_t k = 0; k < binaries.size(); ++k) {
+  for (std::size_t k = 0; k < binaries.size(); ++k)
     if (answer.known[k] == 0) send_image(*binaries[k], packed);
-  }
   const LoadedModules loaded = gpu_.call(order);
   if (loaded.statuses.size() != binaries.size())
     gpu_.give_up("it loaded other GPU code than the program's");
@@ -149,7 +148,7 @@ void Modules::load_kernels(const FatBinary& binary) {
       message.names.push_back(functions[k].name);
     const Kernels told = gpu_.call(message);
     if (told.kernels.size() != message.names.size())
-      gpu_.give_up("kernels that were not asked for");
+      gpu_.give_up("it described kernels that were not requested");
     for (std::size_t k = 0; k < told.kernels.size(); ++k) {
       const auto& [status, most_threads, parameters] = told.kernels[k];
       LoadedKernel kernel{.id = message.first + k, .status = status};
@@ -166,11 +165,11 @@ Status Modules::take_parameters(LoadedKernel& kernel, images::KernelParameters& 
   if (layout == nullptr) {
     if (own.unread().empty()) return status_bad_image;
     runtime().say_once("the program's GPU code cannot be read here (" + own.unread() +
-                       "): what a server says of its kernels' parameters is believed, up to 4096 "
+                       "): the server's description of kernel parameters is trusted, up to 4096 "
                        "bytes of a launch");
   }
   if (layout == nullptr ? !credible(told) : !images::same_parameters(*layout, told))
-    gpu_.give_up("it says that kernel " + name + " has other parameters than it has");
+    gpu_.give_up("it claims other parameters for kernel " + name + " than it has");
   kernel.parameters = told;
   kernel.argument_bytes = argument_bytes(told);
   return 0;
@@ -183,7 +182,7 @@ Global Modules::global(const Variable& variable) {
   const Global global =
       gpu_.call(ModuleGlobal{.module = variable.binary->id, .name = variable.name});
   if (global.bytes != variable.bytes)
-    gpu_.give_up("it says that variable " + variable.name + " has another size than it has");
+    gpu_.give_up("it claims another size for variable " + variable.name + " than it has");
   return globals_[&variable] = global;
 }
 
@@ -192,10 +191,9 @@ std::vector<Address> Modules::unload(const FatBinary& binary) {
   const std::lock_guard loading(loading_);
   if (modules_.erase(&binary) == 0) return variables;
   loaded_.erase(&binary);
-  for (const Variable& variable : binary.variables) {
+  for (const Variable& variable : binary.variables)
     if (const auto global = globals_.extract(&variable))
       variables.push_back(global.mapped().address);
-  }
   {
     const std::scoped_lock lock(kernels_mutex_, attributes_mutex_);
     for (const Function& function : binary.functions) {

@@ -88,9 +88,8 @@ class Program {
   std::vector<const FatBinary*> all() const {
     const std::shared_lock lock(mutex_);
     std::vector<const FatBinary*> result;
-    for (const auto& [id, binary] : binaries_) {
+    for (const auto& [id, binary] : binaries_)
       if (binary->present) result.push_back(binary.get());
-    }
     return result;
   }
   void add_function(FatBinary& binary, const void* host, const char* name) {

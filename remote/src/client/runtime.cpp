@@ -99,10 +99,9 @@ void Runtime::destroy(const std::map<int, OwnStream>& own_streams) noexcept {
 void Runtime::forget(FatBinary& binary) noexcept {
   program.leave(binary);
   if (usable()) {
-    for (const auto& gpu : gpus_) {
+    for (const auto& gpu : gpus_)
       for (const Address variable : gpu->modules.unload(binary))
         memory.remove(variable);
-    }
   }
   program.remove(binary);
 }

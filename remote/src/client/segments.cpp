@@ -80,9 +80,8 @@ bool Segments::free(void* memory, const Gpus& gpus) {
       (segment.is_shared && std::ranges::count_if(segments_, is_idle) <= 1)) {
     return true;
   }
-  for (std::size_t k = 0; k < gpus.size(); ++k) {
+  for (std::size_t k = 0; k < gpus.size(); ++k)
     if (segment.has[k]) status_of([&] { gpus[k]->call(SegmentUnmap{.segment = segment.id}); });
-  }
   const std::unique_lock erasing(mutex_);
   segments_.erase(held);
   return true;

@@ -50,9 +50,8 @@ std::optional<Carrier> carrier() {
 ClientSettings read_client_settings() {
   ClientSettings result;
   const std::string servers = variable("GPUCAST_REMOTE");
-  if (servers.empty()) {
+  if (servers.empty())
     throw std::invalid_argument("GPUCAST_REMOTE names no servers (host:port,...)");
-  }
   try {
     result.servers = parse_endpoints(servers);
   } catch (const std::invalid_argument& error) {

@@ -53,25 +53,22 @@ std::string words_of(const std::string& name) {
 
 std::map<cudaError_t, std::string> all_texts() {
   std::map<cudaError_t, std::string> result(std::begin(texts), std::end(texts));
-  for (const Known& entry : known) {
+  for (const Known& entry : known)
     if (!result.contains(entry.error)) result[entry.error] = words_of(entry.name);
-  }
   return result;
 }
 
 }  // namespace
 
 cudaError_t to_error(Status status) {
-  for (const Known& entry : known) {
+  for (const Known& entry : known)
     if (static_cast<Status>(entry.error) == status) return entry.error;
-  }
   return cudaErrorUnknown;
 }
 
 const char* error_name(cudaError_t error) {
-  for (const Known& entry : known) {
+  for (const Known& entry : known)
     if (entry.error == error) return entry.name;
-  }
   return "unrecognized error code";
 }
 

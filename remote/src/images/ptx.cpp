@@ -40,17 +40,15 @@ class Words {
     return at == std::string_view::npos ? rest_.size() : at + end.size();
   }
   void skip_what_says_nothing() {
-    for (;;) {
-      if (rest_.starts_with("//")) {
+    for (;;)
+      if (rest_.starts_with("//"))
         take(up_to("\n", 2));
-      } else if (rest_.starts_with("/*")) {
+      else if (rest_.starts_with("/*"))
         take(up_to("*/", 2));
-      } else if (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_.front())) != 0) {
+      else if (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_.front())) != 0)
         take(1);
-      } else {
+      else
         return;
-      }
-    }
   }
 
   std::string_view rest_;
@@ -66,9 +64,8 @@ std::optional<std::uint32_t> bytes_of_type(std::string_view type) {
                                    {".b32", 4},   {".u32", 4},    {".s32", 4},  {".f32", 4},
                                    {".f16x2", 4}, {".bf16x2", 4}, {".b64", 8},  {".u64", 8},
                                    {".s64", 8},   {".f64", 8},    {".b128", 16}};
-  for (const Type& known : types) {
+  for (const Type& known : types)
     if (known.name == type) return known.bytes;
-  }
   return std::nullopt;
 }
 
@@ -150,11 +147,10 @@ Layouts layouts_of_ptx(std::string_view text) {
   for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
     if (word != ".entry") continue;
     const std::string name(words.next());
-    if (words.next() != "(") {
+    if (words.next() != "(")
       result.emplace(name, Layout());
-    } else if (auto parameters = layout(words)) {
+    else if (auto parameters = layout(words))
       result.emplace(name, std::move(*parameters));
-    }
   }
   return result;
 }

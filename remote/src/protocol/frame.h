@@ -27,11 +27,10 @@ struct Header {
 // Returns the data to send after the fields; none for messages without a tail.
 template <class Message>
 Bytes tail_of(const Message& message) {
-  if constexpr (requires { message.tail; }) {
+  if constexpr (requires { message.tail; })
     return message.tail.data;
-  } else {
+  else
     return {};
-  }
 }
 
 // Appends the message to `out`, except for its tail, which has to follow.

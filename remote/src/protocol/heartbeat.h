@@ -144,9 +144,8 @@ class Stalls {
   }
   // Returns the number of a stuck connection.
   std::optional<std::uint8_t> stuck() const {
-    for (const auto& [number, ways] : ways_) {
+    for (const auto& [number, ways] : ways_)
       if (ways.up.stopped() || ways.down.stopped()) return number;
-    }
     return std::nullopt;
   }
 

@@ -64,11 +64,10 @@ struct Anything {
 
 template <class T, class... Known>
 consteval std::size_t count_fields() {
-  if constexpr (requires { T{Known{}..., Anything{}}; }) {
+  if constexpr (requires { T{Known{}..., Anything{}}; })
     return count_fields<T, Known..., Anything>();
-  } else {
+  else
     return sizeof...(Known);
-  }
 }
 
 }  // namespace detail

@@ -98,9 +98,8 @@ std::string read_bounded(const std::string& path) {
 // Returns the length of the shortest beginning that the text repeats (the last repetition may be
 // cut).
 std::size_t period_of(std::string_view text) {
-  for (std::size_t period = 1; period < text.size(); ++period) {
+  for (std::size_t period = 1; period < text.size(); ++period)
     if (text.substr(period) == text.substr(0, text.size() - period)) return period;
-  }
   return text.size();
 }
 

@@ -108,8 +108,8 @@ constexpr int alert_reasons = 1000;  // OpenSSL's reasons from here on are recei
   const bool told = ERR_GET_LIB(code) == ERR_LIB_SSL && reason > alert_reasons;
   const bool other_key =
       told || reason == SSL_R_BINDER_DOES_NOT_VERIFY || reason == SSL_R_NO_SHARED_CIPHER;
-  throw TlsError((other_key ? "the secret is not the same, or what was said was changed on its way"
-                            : "what came was changed on its way") +
+  throw TlsError((other_key ? "the secret is not the same, or the data was changed in transit"
+                            : "the data was changed in transit") +
                  (" (TLS: " + reason_of(code) + ")"));
 }
 

@@ -28,9 +28,7 @@ Driver::Driver(const std::string& file) : library_(open_library(file)) {
   if (!find(library_, name, GPUCAST_TEXT(name)) && missing.empty()) missing = GPUCAST_TEXT(name);
 #include "server/driver_functions.inc"
 #undef GPUCAST_DRIVER_FUNCTION
-  if (!missing.empty()) {
-    throw std::runtime_error("the CUDA driver is too old: it lacks " + missing);
-  }
+  if (!missing.empty()) throw std::runtime_error("the CUDA driver is too old: it lacks " + missing);
 #define GPUCAST_TRY(name) find(library_, name, GPUCAST_TEXT(name));
   GPUCAST_DRIVER_OPTIONS(GPUCAST_TRY)
 #undef GPUCAST_TRY

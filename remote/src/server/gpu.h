@@ -48,17 +48,16 @@ class Gpu {
   // All other calls belong to a part, or have no state.
   template <class Message>
   auto run(const Message& call) {
-    if constexpr (requires { streams_.run(call); }) {
+    if constexpr (requires { streams_.run(call); })
       return streams_.run(call);
-    } else if constexpr (requires { memory_.run(call); }) {
+    else if constexpr (requires { memory_.run(call); })
       return memory_.run(call);
-    } else if constexpr (requires { graphs_.run(call); }) {
+    else if constexpr (requires { graphs_.run(call); })
       return graphs_.run(call);
-    } else if constexpr (requires { modules_.run(call); }) {
+    else if constexpr (requires { modules_.run(call); })
       return modules_.run(call);
-    } else {
+    else
       return answer(*this, call);
-    }
   }
 
  private:

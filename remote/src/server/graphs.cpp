@@ -286,9 +286,8 @@ std::shared_ptr<Graphs::Instance> Graphs::idle_instance(Graph& graph) {
         (instance.use_count() > 1 ||
          (instance->done && driver_.cuEventQuery(instance->done->get()) == CUDA_ERROR_NOT_READY));
     if (busy) continue;
-    if (instance->version != graph.version && !update(*instance, graph)) {
+    if (instance->version != graph.version && !update(*instance, graph))
       left_.push_back(std::exchange(instance, build(graph)));
-    }
     return instance;
   }
   if (graph.instances.size() >= most_instances) return nullptr;

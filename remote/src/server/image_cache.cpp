@@ -113,9 +113,8 @@ void ImageCache::put(const Digest& sha256, Bytes image) const {
   std::size_t begin = directory.next;
   if (begin > room_ || image.size() > room_ - begin) begin = 0;
   directory.next = begin + image.size();
-  for (Directory::Image& other : directory.images) {
+  for (Directory::Image& other : directory.images)
     if (other.begin < directory.next && begin < other.begin + other.bytes) other.bytes = 0;
-  }
   // If the process is killed meanwhile, or memory is exhausted, the image has no entry.
   if (!cache.write() || !write_at(descriptor_, sizeof(Directory) + begin, image)) return;
   directory.images.at(directory.count++ % directory.images.size()) = {

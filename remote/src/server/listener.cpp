@@ -267,13 +267,12 @@ class Listener {
     fill_random(challenge.nonce);
     co_await send(socket, packed(challenge));
     require_same_language(hello);
-    if (!is_secure()) {
+    if (!is_secure())
       co_await enter_plainly(handshake, hello, challenge);
-    } else if (hello.purpose == Purpose::control) {
+    else if (hello.purpose == Purpose::control)
       co_await enter_by_tls(handshake, hello, challenge);
-    } else {
+    else
       pass_on(socket, hello, challenge);
-    }
   }
 
   Carrier carrier_for(Handshake& handshake, const Hello& hello) const {

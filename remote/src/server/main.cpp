@@ -47,24 +47,25 @@ std::optional<Settings> parse(const std::vector<std::string>& words, bool listen
   int silence = static_cast<int>(settings.session.most_silence.count());
   gpucast::support::CommandLine line(
       program, "Lends one GPU of this machine to CUDA programs of other machines.");
-  line.add_option("--gpu", settings.session.gpu, "Which GPU, as the driver counts")
+  line.add_option("--gpu", settings.session.gpu, "Number of the GPU in the driver's order")
       ->check(CLI::Range(0, 1023));
-  line.add_option("--listen", listen, "host:port (port 0: any) or unix:/path, several with commas");
+  line.add_option("--listen", listen,
+                  "Addresses: host:port (port 0: any) or unix:/path, separated by commas");
   line.add_option(
           "--secret-file", secret_file,
-          "Shared with the clients; needed where other machines can connect. Default: the user's "
-          "own, "
-          "which clients of the same user on this machine find by themselves")
+          "File of the secret that clients need; required if other machines can connect. Default: "
+          "the user's own, which clients of the same user on this machine find by themselves")
       ->envname("GPUCAST_REMOTE_SECRET_FILE");
   line.add_flag("--plain", plain,
-                "Without TLS, for clients that ask for that, too: what follows the greeting is "
-                "neither encrypted nor signed");
-  line.add_option("--max-clients", settings.listener.most_clients, "At the same time")
+                "Run without TLS, for clients that do so, too: data after the greeting is neither "
+                "encrypted nor signed");
+  line.add_option("--max-clients", settings.listener.most_clients,
+                  "Maximum number of clients at a time")
       ->check(CLI::Range(1, 10000));
   line.add_flag(
       "--log-clients", settings.listener.log_clients,
-      "A line on stderr for each client that is let in and that leaves, and for the signal "
-      "that ends the server");
+      "Print a line on stderr for each client that enters or leaves, and for the signal that "
+      "ends the server");
   line.add_option("--max-memory", settings.session.most_memory,
                   "Bytes of GPU memory for a client (10GB, 512MB, in units of 1024; 0: all)")
       ->transform(gpucast::support::in_bytes());
@@ -74,20 +75,20 @@ std::optional<Settings> parse(const std::vector<std::string>& words, bool listen
       ->transform(gpucast::support::in_bytes());
   line.add_option("--libcuda", settings.session.libcuda, "The driver's library")
       ->envname("GPUCAST_LIBCUDA");
-  line.add_option("--spin-us", spin,
-                  "Microseconds of looking for a client's next message, on a core, before sleeping")
-      ->check(CLI::Range(0, 1000000));
   line.add_option(
-          "--max-silence", silence,
-          "Seconds without a sign of life of a client, after which it is given up (0: never): "
-          "its program is stopped, or a tunnel between")
+          "--spin-us", spin,
+          "Microseconds to poll for a client's next message, on a core of its own, before sleeping")
       ->check(CLI::Range(0, 1000000));
-  line.add_option(
-          "--image-cache", settings.image_cache,
-          "Bytes of programs' GPU code that is kept for clients that run the same (0: none)")
+  line.add_option("--max-silence", silence,
+                  "Seconds without a heartbeat after which a client is given up (0: never): its "
+                  "program, or "
+                  "a tunnel in between, is stopped")
+      ->check(CLI::Range(0, 1000000));
+  line.add_option("--image-cache", settings.image_cache,
+                  "Bytes of programs' GPU code to keep for clients with the same program (0: none)")
       ->transform(gpucast::support::in_bytes());
   line.add_option("--with-parent", settings.parent,
-                  "Ends when this process ends, which has to be its parent")
+                  "End when the process with this number ends, which must be the server's parent")
       ->check(CLI::Range(1, std::numeric_limits<int>::max()))
       ->default_str("");
   if (!line.parse(words, std::cout)) return std::nullopt;

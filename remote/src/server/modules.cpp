@@ -34,9 +34,8 @@ void Modules::reset() {
   kernels_.clear();
   parameters_ = 0;
   variables_.clear();
-  for (const auto& [id, module] : modules_) {
+  for (const auto& [id, module] : modules_)
     if (module.library != nullptr) driver_.cuLibraryUnload(module.library);
-  }
   modules_.clear();
   image_bytes_ = 0;
 }
@@ -110,9 +109,8 @@ LoadedModules Modules::run(const ModulesLoad& call) {
   }
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t k = next++; k < modules.size(); k = next++) {
+    for (std::size_t k = next++; k < modules.size(); k = next++)
       if (modules[k] != nullptr) result.statuses[k] = status_of([&] { load(*modules[k]); });
-    }
   };
   constexpr std::size_t most_threads = 4;
   std::vector<std::jthread> others;

@@ -74,11 +74,10 @@ void Session::run() {
     if (advance_deferred()) progress = true;
     if (finish_waits()) progress = true;
     if (take_back_staging(false)) progress = true;
-    if (progress) {
+    if (progress)
       idle_since = Clock::now();
-    } else {
+    else
       rest(idle_since);
-    }
   }
 }
 
@@ -171,11 +170,10 @@ bool Session::stays_behind(const Message& call) {
   if constexpr (std::is_same_v<Message, CopyFrom>) {
     if (call.piece != 0) return false;  // it is appended to these copies
   }
-  if constexpr (order == Order::behind_stream) {
+  if constexpr (order == Order::behind_stream)
     return deferred_.concerns(gpu().streams(), call.stream);
-  } else {
+  else
     return order == Order::behind_all;
-  }
 }
 
 bool Session::take_back_staging(bool all) {
@@ -215,24 +213,22 @@ void Session::handle(const Header& header, const Message& call) {
 template <class Message>
 std::shared_ptr<Events> Session::events_of(const Message& call) {
   Streams& streams = gpu().streams();
-  if constexpr (std::is_same_v<Message, StreamSync>) {
+  if constexpr (std::is_same_v<Message, StreamSync>)
     return one(streams.record(streams.stream(call.stream)));
-  } else if constexpr (std::is_same_v<Message, EventSync>) {
+  else if constexpr (std::is_same_v<Message, EventSync>)
     return one(streams.event(call.event));
-  } else {
+  else
     return streams.record_all();
-  }
 }
 
 template <class Message>
 void Session::synchronize(const Header& header, const Message& call) {
   if (header.request == 0) return;
   bool late = !deferred_.empty();
-  if constexpr (std::is_same_v<Message, StreamSync>) {
+  if constexpr (std::is_same_v<Message, StreamSync>)
     late = late && deferred_.concerns(gpu().streams(), call.stream);
-  } else if constexpr (std::is_same_v<Message, EventSync>) {
+  else if constexpr (std::is_same_v<Message, EventSync>)
     late = false;
-  }
   waits_.add({.events = late ? nullptr : events_of(call),
               .then =
                   [this, header, pairs = call.pairs](CUresult status) {
@@ -307,11 +303,10 @@ void Session::wait_until(const std::function<bool()>& done) {
   while (!done()) {
     tend();
     take_back_staging(true);
-    if (Clock::now() - begin < busy) {
+    if (Clock::now() - begin < busy)
       std::this_thread::yield();
-    } else {
+    else
       std::this_thread::sleep_for(nap);
-    }
   }
 }
 
@@ -394,13 +389,12 @@ void Session::handle(const Header& header, const CopyFrom& call) {
 void Session::copied_from(const Header& header, const CopyFrom& call, const Staging::Slot& slot,
                           CUresult status) {
   const Bytes data(slot.data, status == CUDA_SUCCESS ? call.bytes : 0);
-  if (header.request == 0) {
+  if (header.request == 0)
     replies_.data({.transfer = call.transfer, .status = status, .tail = {data}});
-  } else if (status == CUDA_SUCCESS) {
+  else if (status == CUDA_SUCCESS)
     replies_.reply(header, Nothing{}, data);
-  } else {
+  else
     replies_.report(header, status);
-  }
   Staging::give_back(slot);
 }
 

@@ -97,9 +97,8 @@ void Streams::reset() {
   fences_ = 0;
   left_.clear();
   events_.clear();
-  for (const auto& [id, stream] : streams_) {
+  for (const auto& [id, stream] : streams_)
     if (id >= first_id) driver_.cuStreamDestroy(stream.handle);
-  }
   streams_ = {{legacy_stream, {.handle = CU_STREAM_LEGACY}}};
 }
 

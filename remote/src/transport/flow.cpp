@@ -14,11 +14,10 @@ class CountedConnection : public Connection {
 
   std::size_t try_read(std::span<std::byte> into, MemoryOf whose) override {
     const std::size_t got = connection_->try_read(into, whose);
-    if (got > 0) {
+    if (got > 0)
       flow_->received(got);
-    } else if (!into.empty()) {
+    else if (!into.empty())
       flow_->found_nothing();
-    }
     return got;
   }
 

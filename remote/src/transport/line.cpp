@@ -63,14 +63,13 @@ bool Line::receive() {
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) ended_ = true;
   if (got <= 0) return false;
   if (support::Descriptor file(message.descriptor()); file) given_.push_back(std::move(file));
-  if (given_.size() > most_waiting) throw ConnectionLost("more memory is given than is asked for");
+  if (given_.size() > most_waiting) throw ConnectionLost("more memory was given than requested");
   return true;
 }
 
 std::optional<SharedMemory> Line::take(std::size_t bytes) {
-  while (given_.empty()) {
+  while (given_.empty())
     if (!receive()) return std::nullopt;
-  }
   support::Descriptor file = std::move(given_.front());
   given_.pop_front();
   return SharedMemory::adopt(std::move(file), bytes);

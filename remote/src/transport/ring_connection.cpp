@@ -102,11 +102,10 @@ class RingConnection : public Connection {
     while (!out_.has_room() && !line_->ended()) {
       const auto now = Clock::now();
       if (deadline && now >= *deadline) break;
-      if (now - begin < looking) {
+      if (now - begin < looking)
         std::this_thread::yield();
-      } else {
+      else
         line_->wait_for_end(sooner(deadline, now + longest_nap));
-      }
     }
     return ready({.read = false, .write = true});
   }

@@ -131,27 +131,23 @@ Endpoint parse_endpoint(const std::string& text) {
   if (text.starts_with(prefix)) {
     constexpr std::size_t longest = 107;  // of sockaddr_un, without the final zero
     const std::string path = text.substr(prefix.size());
-    if (path.empty() || path.size() > longest) {
+    if (path.empty() || path.size() > longest)
       throw std::invalid_argument("'" + text + "': a path of 1 to 107 characters follows unix:");
-    }
     return {.host = "", .port = "", .path = path};
   }
   const std::size_t colon = text.rfind(':');
   std::string host = colon == std::string::npos ? "" : text.substr(0, colon);
-  if (host.size() > 1 && host.front() == '[' && host.back() == ']') {
+  if (host.size() > 1 && host.front() == '[' && host.back() == ']')
     host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string::npos) {
+  else if (host.find(':') != std::string::npos)
     host.clear();  // in an IPv6 address without brackets the port would be ambiguous
-  }
   unsigned port = 0;
   const char* end = text.data() + text.size();
   const char* begin = colon == std::string::npos ? end : text.data() + colon + 1;
   const auto parsed = std::from_chars(begin, end, port);
   constexpr unsigned most = 65535;
-  if (host.empty() || parsed.ec != std::errc() || parsed.ptr != end || begin == end ||
-      port > most) {
+  if (host.empty() || parsed.ec != std::errc() || parsed.ptr != end || begin == end || port > most)
     throw std::invalid_argument("'" + text + "' is no address: host:port or unix:/path is");
-  }
   return {.host = host, .port = std::to_string(port), .path = ""};
 }
 

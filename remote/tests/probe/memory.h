@@ -73,9 +73,8 @@ inline void fill(std::uint8_t* data, std::size_t bytes, unsigned seed) {
 }
 
 inline bool holds(const std::uint8_t* data, std::size_t bytes, unsigned seed) {
-  for (std::size_t k = 0; k < bytes; ++k) {
+  for (std::size_t k = 0; k < bytes; ++k)
     if (data[k] != pattern(k, seed)) return false;
-  }
   return true;
 }
 

@@ -71,9 +71,7 @@ std::pair<std::uint8_t*, std::size_t> take_buffer() {
 }
 
 void hand_back(std::pair<std::uint8_t*, std::size_t> buffer) {
-  if (buffer.first != nullptr) {
-    state().done(nullptr, 0, buffer.first, buffer.second, buffer.second);
-  }
+  if (buffer.first != nullptr) state().done(nullptr, 0, buffer.first, buffer.second, buffer.second);
 }
 
 // In a buffer each record follows its size.
@@ -227,11 +225,10 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable)
 
 CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable) {
   const std::scoped_lock lock(state().mutex);
-  if (enable == 0) {
+  if (enable == 0)
     state().driver_calls.erase(cbid);
-  } else {
+  else
     state().driver_calls.insert(cbid);
-  }
   return CUPTI_SUCCESS;
 }
 

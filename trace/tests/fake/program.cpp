@@ -126,39 +126,37 @@ bool act(const std::string& line) {
   std::string rest;
   words >> verb;
   std::getline(words >> std::ws, rest);
-  if (verb == "init") {
+  if (verb == "init")
     initialize();
-  } else if (verb == "nvtx") {
+  else if (verb == "nvtx")
     initialize_ranges();
-  } else if (verb == "fork") {
+  else if (verb == "fork")
     become_child();
-  } else if (verb == "say") {
+  else if (verb == "say")
     std::cout << rest << '\n' << std::flush;
-  } else if (verb == "stamped") {
+  else if (verb == "stamped")
     make_steps(std::stoi(rest));
-  } else if (verb == "steps") {
+  else if (verb == "steps")
     make_steps_until(rest);
-  } else if (verb == "wait") {
+  else if (verb == "wait")
     wait_for(rest);
-  } else if (verb == "exit") {
+  else if (verb == "exit")
     std::exit(std::stoi(rest));
-  } else if (verb == "_exit") {
+  else if (verb == "_exit")
     _exit(std::stoi(rest));
-  } else if (verb == "kill") {
+  else if (verb == "kill")
     raise(std::stoi(rest));
-  } else if (verb == "return") {
+  else if (verb == "return")
     return false;
-  } else if (!verb.empty()) {
+  else if (!verb.empty())
     emit(line);
-  }
   return true;
 }
 
 }  // namespace
 
 int main() {
-  for (std::string line; std::getline(std::cin, line);) {
+  for (std::string line; std::getline(std::cin, line);)
     if (!act(line)) break;
-  }
   return 0;
 }

@@ -179,13 +179,11 @@ std::vector<double> copies(const Options& options) {
 std::vector<double> events(const Options& options) {
   float* const out = memory(1024);
   cudaStream_t streams[2] = {};
-  for (cudaStream_t& stream : streams) {
+  for (cudaStream_t& stream : streams)
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  }
   cudaEvent_t done[2] = {};
-  for (cudaEvent_t& event : done) {
+  for (cudaEvent_t& event : done)
     CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-  }
   auto us = timed(options.steps, [&](int) {
     launch(options, out, streams[0], 1);
     CHECK(cudaEventRecord(done[0], streams[0]));
@@ -289,9 +287,8 @@ std::vector<double> driver(const Options& options) {
   auto ns = static_cast<long long>(options.busy_us * 1e3);
   void* arguments[] = {&out, &ns};
   auto us = timed(options.steps, [&](int) {
-    for (int k = 0; k < options.launches; ++k) {
+    for (int k = 0; k < options.launches; ++k)
       launch_kernel(function, 4, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr);
-    }
     CHECK(cudaDeviceSynchronize());
   });
   asked.add("kernels", 1LL * options.steps * options.launches);
@@ -309,10 +306,9 @@ std::vector<double> run(const Options& options) {
   if (mode == "graph") return graph(options);
   if (mode == "threads") return threads(options);
   if (mode == "driver") return driver(options);
-  if (mode == "spin") {
+  if (mode == "spin")
     for (;;)
       launches(options);
-  }
   return launches(options);
 }
 

@@ -51,9 +51,8 @@ class EngineOptions {
 
  private:
   bool wants_gpus() const {
-    if (engine_ != "auto" && engine_ != "host" && engine_ != "cuda") {
+    if (engine_ != "auto" && engine_ != "host" && engine_ != "cuda")
       support::refuse_word("--engine", engine_, engines);
-    }
     if (host_devices_ < 0 || host_devices_ > most_host_devices) {
       throw support::InputError("--host-devices: must be from 0 to " +
                                 std::to_string(most_host_devices));

@@ -14,19 +14,14 @@ namespace gpucast::fit {
 // consecutive i at a time. The first exception is rethrown once all threads have stopped.
 template <class Work>
 void parallel_for(std::size_t count, unsigned threads, std::size_t grain, const Work& work) {
-  if (threads == 0) {
-    threads = std::max(1U, std::thread::hardware_concurrency());
-  }
+  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
   std::atomic<std::size_t> next{0};
   std::vector<std::exception_ptr> failure(threads);
   const auto run = [&](unsigned self) {
     try {
-      for (std::size_t begin = next.fetch_add(grain); begin < count;
-           begin = next.fetch_add(grain)) {
-        for (std::size_t i = begin; i < std::min(count, begin + grain); ++i) {
+      for (std::size_t begin = next.fetch_add(grain); begin < count; begin = next.fetch_add(grain))
+        for (std::size_t i = begin; i < std::min(count, begin + grain); ++i)
           work(i);
-        }
-      }
     } catch (...) {
       failure[self] = std::current_exception();
       next = count;
@@ -34,16 +29,12 @@ void parallel_for(std::size_t count, unsigned threads, std::size_t grain, const 
   };
   {
     std::vector<std::jthread> helpers;
-    for (unsigned self = 1; self < threads; ++self) {
+    for (unsigned self = 1; self < threads; ++self)
       helpers.emplace_back(run, self);
-    }
     run(0);
   }
-  for (const auto& exception : failure) {
-    if (exception) {
-      std::rethrow_exception(exception);
-    }
-  }
+  for (const auto& exception : failure)
+    if (exception) std::rethrow_exception(exception);
 }
 
 }  // namespace gpucast::fit

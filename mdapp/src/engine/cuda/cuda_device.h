@@ -69,11 +69,10 @@ class CudaDevice : public Device {
         .boundary = workload_.boundary,
         .partial = partial_.data(),
         .arrived = arrived_.data()};
-    if (workload_.kernel.name == KernelName::claret) {
+    if (workload_.kernel.name == KernelName::claret)
       launch_claret(arguments, workload_.kernel.block, stream());
-    } else {
+    else
       launch_tuned(arguments, division_, stream());
-    }
     check(cudaGetLastError(), "launch of the force kernel");
   }
   void download(std::span<Force> forces) override { download(forces, forces_); }
@@ -118,9 +117,8 @@ class CudaDevice : public Device {
   bool overlapped() override {
     wait();
     int flag = 0;
-    if (overlapped_.size() > 0) {
+    if (overlapped_.size() > 0)
       copy_now(&flag, overlapped_.data(), sizeof flag, cudaMemcpyDeviceToHost);
-    }
     return flag != 0;
   }
 

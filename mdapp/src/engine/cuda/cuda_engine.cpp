@@ -138,9 +138,8 @@ class CudaEngine : public Engine {
     };
     require(choice.block >= 0 && choice.block <= most && choice.block % warp == 0, "block",
             choice.block, "a multiple of 32 up to " + std::to_string(most) + " is");
-    if (choice.name != KernelName::tuned && choice.j_split != 0) {
+    if (choice.name != KernelName::tuned && choice.j_split != 0)
       throw std::invalid_argument("a j split belongs to the tuned kernel");
-    }
     require(choice.j_split >= 0 && choice.j_split <= most_splits, "j split", choice.j_split,
             "1 to " + std::to_string(most_splits) + " are");
   }

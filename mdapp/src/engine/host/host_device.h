@@ -81,11 +81,10 @@ class HostDevice : public Device {
   }
   void after_forces(const Motion& motion, IntegratorKind kind) override {
     worker_.queue([this, motion, kind] {
-      if (kind == IntegratorKind::nose_hoover) {
+      if (kind == IntegratorKind::nose_hoover)
         nose_hoover_after_forces(motion);
-      } else if (may_move()) {
+      else if (may_move())
         kick_all(particles(), motion);
-      }
     });
   }
   bool overlapped() override {
@@ -143,9 +142,8 @@ class HostDevice : public Device {
   }
   // Friction and mean force of this step follow from the sums of all devices.
   void nose_hoover_after_forces(const Motion& motion) {
-    if (!first_step_) {
+    if (!first_step_)
       friction_ = next_friction(friction_, from_quanta(step_sums_.twice_kinetic), motion);
-    }
     first_step_ = false;
     Motion step = with_friction(motion, friction_);
     for (int a = 0; a < 3; ++a)

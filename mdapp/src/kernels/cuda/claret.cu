@@ -10,9 +10,8 @@ template <BoundaryKind kind, bool with_sums>
 __global__ void claret(ForceArguments a) {
   extern __shared__ Position tile[];
   __shared__ PairConstants<float> table[2][2];
-  if (threadIdx.x < 4) {
+  if (threadIdx.x < 4)
     table[threadIdx.x / 2][threadIdx.x % 2] = a.field.pair[threadIdx.x / 2][threadIdx.x % 2];
-  }
 
   const int width = static_cast<int>(blockDim.x);
   const int thread = static_cast<int>(threadIdx.x);

@@ -42,9 +42,8 @@ __global__ void before_forces(State s, Motion motion, IntegratorKind kind) {
 
 // Adds the terms of a warp's threads to `total`.
 __device__ void add_over_warp(std::int64_t& total, std::int64_t term) {
-  for (int offset = 16; offset > 0; offset /= 2) {
+  for (int offset = 16; offset > 0; offset /= 2)
     term += __shfl_down_sync(0xffffffffU, term, static_cast<unsigned>(offset));
-  }
   if (threadIdx.x % 32 != 0) return;
   // Two's complement: unsigned addition adds signed numbers.
   atomicAdd(reinterpret_cast<unsigned long long*>(&total), static_cast<unsigned long long>(term));
@@ -68,9 +67,8 @@ __global__ void verlet_after_forces(State s, Motion motion) {
 
 // Friction and mean force of this step from the sums of all devices.
 __global__ void prepare(State s, Motion motion, Motion* step) {
-  if (*s.steps > 0) {
+  if (*s.steps > 0)
     *s.friction = next_friction(*s.friction, from_quanta(s.sums->twice_kinetic), motion);
-  }
   *s.steps += 1;
   *step = with_friction(motion, *s.friction);
   for (int axis = 0; axis < 3; ++axis) {

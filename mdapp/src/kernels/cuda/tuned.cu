@@ -169,10 +169,9 @@ __device__ void combine(const ForceArguments& a, const Mine<I, with_sums>& mine,
     const int own = block.begin + static_cast<int>(threadIdx.x) + k * threads;
     if (own >= block.end) continue;
     double sum[5] = {};
-    for (unsigned split = 0; split < gridDim.y; ++split) {
+    for (unsigned split = 0; split < gridDim.y; ++split)
       for (int c = 0; c < components; ++c)
         sum[c] += __ldcg(&at(split, c, own));
-    }
     write<kind, with_sums>(a, own, sum);
   }
 }
@@ -209,11 +208,10 @@ __global__ void __launch_bounds__(most_tuned_threads)
       __syncthreads();
       if (thread < count) tile[thread] = a.positions[first + thread];
       __syncthreads();
-      if (first < own_end && first + count > own_first) {
+      if (first < own_end && first + count > own_first)
         add_tile<kind, with_sums, I, true>(mine, tile, count, first, pair, a.field.shared);
-      } else {
+      else
         add_tile<kind, with_sums, I, false>(mine, tile, count, first, pair, a.field.shared);
-      }
     }
   }
 
@@ -266,11 +264,9 @@ int best_split(int sms, int n, int slice, int per_block) {
   const int most = std::clamp(static_cast<int>(most_partial_bytes / per_split), 1,
                               std::min((n + chunk - 1) / chunk, 512));
   int best = 1;
-  for (int splits = 2; splits <= most; ++splits) {
-    if (cost(sms, n, slice, per_block, splits) < cost(sms, n, slice, per_block, best)) {
+  for (int splits = 2; splits <= most; ++splits)
+    if (cost(sms, n, slice, per_block, splits) < cost(sms, n, slice, per_block, best))
       best = splits;
-    }
-  }
   return best;
 }
 

@@ -41,9 +41,8 @@ std::vector<InstructionSet> instruction_sets() {
       __builtin_cpu_supports("avx512vl")) {
     sets.push_back({"AVX-512", tuned_avx512});
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     sets.push_back({"AVX2", tuned_avx2});
-  }
   sets.push_back({"SSE2", tuned_sse2});
   return sets;
 #else

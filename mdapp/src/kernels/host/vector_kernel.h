@@ -186,11 +186,10 @@ void add_block(const ForceArguments& a, int begin, int end, int type) {
     const auto pair = in_all_lanes<Float>(a.field.pair[type][other]);
     for (int j = first; j < last; j += chunk) {
       const int stop = j + chunk < last ? j + chunk : last;
-      if (j < own_end && stop > own_first) {
+      if (j < own_end && stop > own_first)
         add_run<Isa, kind, with_sums, true>(mine, a, j, stop, pair);
-      } else {
+      else
         add_run<Isa, kind, with_sums, false>(mine, a, j, stop, pair);
-      }
     }
   }
 

@@ -74,9 +74,8 @@ class Lane {
     } else {
       block(destination_, source_);
       // Copies within and between GPUs return before they have ended.
-      if (copy_.from != host && copy_.to != host) {
+      if (copy_.from != host && copy_.to != host)
         check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
-      }
     }
   }
 

@@ -44,9 +44,7 @@ CudaEngine::CudaEngine(int count) : count_(count), has_graphs_(has_graphs()) {
     for (int other = 0; other < count; ++other) {
       if (other == device || !can_reach(device, other)) continue;
       const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
-      if (status != cudaErrorPeerAccessAlreadyEnabled) {
-        check(status, "cudaDeviceEnablePeerAccess");
-      }
+      if (status != cudaErrorPeerAccessAlreadyEnabled) check(status, "cudaDeviceEnablePeerAccess");
       cudaGetLastError();  // an already enabled peer is no error
     }
   }
@@ -89,16 +87,13 @@ std::optional<std::string> CudaEngine::refuses(const Copy& copy,
   const bool mapped = is_mapped(copy.memory);
   const bool kernel = by_host && copy.engine == records::Engine::kernel;
   if (!maps_host_memory_ && (gated || mapped || kernel)) return no_mapped_memory;
-  if (by_host && gated && pageable) {
+  if (by_host && gated && pageable)
     return "copies of pageable memory block: behind a gate they would wait for ever";
-  }
   if (copy.staged && gated) return "staged copies are calls";
-  if (by_host && copy.engine == records::Engine::kernel && pageable) {
+  if (by_host && copy.engine == records::Engine::kernel && pageable)
     return "kernels do not reach pageable memory";
-  }
-  if (!by_host && !copy.staged && copy.from != copy.to && !can_reach(copy.from, copy.to)) {
+  if (!by_host && !copy.staged && copy.from != copy.to && !can_reach(copy.from, copy.to))
     return "no peer access from " + place(copy.from) + " to " + place(copy.to);
-  }
   return std::nullopt;
 }
 

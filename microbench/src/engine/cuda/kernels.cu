@@ -137,11 +137,10 @@ void queue_compare(const void* data, std::int64_t bytes, std::uint32_t seed,
 void queue_loop(float* out, const float* in, const Index* list, std::size_t count,
                 cudaStream_t stream) {
   const unsigned grid = blocks(static_cast<std::int64_t>(count));
-  if (list == nullptr) {
+  if (list == nullptr)
     loop<false><<<grid, threads, 0, stream>>>(out, in, list, count);
-  } else {
+  else
     loop<true><<<grid, threads, 0, stream>>>(out, in, list, count);
-  }
   check(cudaGetLastError(), "launch of loop");
 }
 

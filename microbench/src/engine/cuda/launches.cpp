@@ -120,10 +120,9 @@ class CudaOverlaps : public Overlaps {
     for (std::size_t k = 0; k < streams_.size(); ++k)
       ended_.emplace_back(cudaEventDisableTiming);
     using Part = records::OverlapPart;
-    for (int k = 0; k < 3; ++k) {
+    for (int k = 0; k < 3; ++k)
       for (const Part part : {Part::h2d, Part::d2h})
         kernel_seconds_ = std::max(kernel_seconds_, together({&part, 1}));
-    }
   }
 
   double together(std::span<const records::OverlapPart> parts) override {
@@ -137,9 +136,8 @@ class CudaOverlaps : public Overlaps {
       queue(part, stream);
       ended_[k].record(stream);
     }
-    for (const auto part : parts) {
+    for (const auto part : parts)
       ended_[static_cast<std::size_t>(part)].hold(main_.get());
-    }
     timer_->end(main_.get());
     timer_->open();
     return timer_->seconds();

@@ -101,9 +101,8 @@ void BufferPool::fill(Buffer& buffer, std::size_t bytes, std::uint32_t seed, int
   Buffer& there = buffer.on_gpu() ? buffer : on_gpu(device, Role::scratch, 0, bytes);
   check(cudaSetDevice(device), "cudaSetDevice");
   queue_fill(there.data(), static_cast<std::int64_t>(bytes), seed, nullptr);
-  if (!buffer.on_gpu()) {
+  if (!buffer.on_gpu())
     check(cudaMemcpy(buffer.data(), there.data(), bytes, cudaMemcpyDefault), "cudaMemcpy");
-  }
   check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 

@@ -61,11 +61,10 @@ class CudaSkeleton : public Skeleton {
   void copy(std::size_t k, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
     if (bytes == 0) return;
     use(k);
-    if (blocking()) {
+    if (blocking())
       check(cudaMemcpy(to, from, bytes, kind), "cudaMemcpy");
-    } else {
+    else
       check(cudaMemcpyAsync(to, from, bytes, kind, stream(k)), "cudaMemcpyAsync");
-    }
   }
   void upload(std::size_t k) override {
     copy(k, received_[k].data(), up_.data(), up_bytes(), cudaMemcpyHostToDevice);
@@ -145,11 +144,9 @@ class CudaTracedSteps : public TracedSteps {
   // Each event belongs to the device whose streams record it.
   void give_events() {
     std::vector<int> device(static_cast<std::size_t>(program().events), 0);
-    for (const TracedCall& call : program().calls) {
-      if (call.operation == Operation::record) {
+    for (const TracedCall& call : program().calls)
+      if (call.operation == Operation::record)
         device[static_cast<std::size_t>(call.event)] = call.device;
-      }
-    }
     for (const int number : device) {
       use(number);
       events_.emplace_back(cudaEventDisableTiming);
@@ -265,9 +262,8 @@ class CudaTracedSteps : public TracedSteps {
       return;
     }
     check(cudaMemcpyAsync(to, from, size_of(call), kind, stream(call)), "cudaMemcpyAsync");
-    if (call.blocking && call.pinned) {
+    if (call.blocking && call.pinned)
       check(cudaStreamSynchronize(stream(call)), "cudaStreamSynchronize");
-    }
   }
   void allocate(const TracedCall& call) {
     void* data = nullptr;

@@ -45,7 +45,6 @@ inline double linear_coordinate(const Parameter& parameter, double value) {
 // contain little information, and keep forecasts within what machines do. They come from a study of
 // accuracy on data of H200 machines; times of pieces of work depend on the program, so that the
 // data set their scale.
-inline constexpr Prior scale_of_data{.median = 0, .log_sd = 2};
 
 // GPU
 inline constexpr Prior plausible_start_up{.median = 6e-6, .log_sd = 1};  // s, a kernel's

@@ -37,15 +37,11 @@ T polled(const T& work) {
   constexpr double pi = std::numbers::pi;
   constexpr int harmonics = 5;
   constexpr double blurred = 0.6;  // of a tick: even the first harmonic vanishes
-  if (!(work > 0.0)) {
-    return 0.0 * work;
-  }
+  if (!(work > 0.0)) return 0.0 * work;
   T seen = work + poll_tick / 2;
   const T sigma =
       sqrt(poll_jitter * poll_jitter + poll_relative * poll_relative * work * work) / poll_tick;
-  if (sigma > blurred) {
-    return seen;
-  }
+  if (sigma > blurred) return seen;
   const T damping = -2.0 * pi * pi * sigma * sigma;
   const T phase = work * (2 * pi / poll_tick);
   for (int k = 1; k <= harmonics; ++k) {

@@ -52,9 +52,7 @@ class StepModel {
       append(parameters_, parameters(terms_->com));
       for (const Route route : routes(terms_->com)) {
         auto& curve = curves_[index(route)];
-        if (!curve) {
-          curve.emplace();
-        }
+        if (!curve) curve.emplace();
       }
     }
     for (const Route route : all_routes) {

@@ -80,14 +80,11 @@ T transfer_time(const TransferCurve& curve, const T* parameter, double bytes) {
   double begin = 0;
   for (std::size_t piece = 0; piece < curve.breakpoints.size(); ++piece) {
     const double end = curve.breakpoints[piece];
-    if (bytes <= end) {
-      return time + (bytes - begin) / parameter[piece + 1];
-    }
-    if (curve.jumps(piece)) {
+    if (bytes <= end) return time + (bytes - begin) / parameter[piece + 1];
+    if (curve.jumps(piece))
       time = parameter[piece + 1];
-    } else {
+    else
       time += (end - begin) / parameter[piece + 1];
-    }
     begin = end;
   }
   return time + (bytes - begin) / parameter[curve.breakpoints.size() + 1];

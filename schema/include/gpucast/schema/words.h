@@ -26,9 +26,8 @@ constexpr auto words = nullptr;
 // The word as it stands in files.
 template <class Word>
 constexpr std::string_view name(Word word) {
-  for (const auto& [each, text] : words<Word>) {
+  for (const auto& [each, text] : words<Word>)
     if (each == word) return text;
-  }
   throw std::invalid_argument("no such word");
 }
 

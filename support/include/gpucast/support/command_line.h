@@ -64,9 +64,8 @@ int run_chosen(CommandLine& line, std::initializer_list<Subcommand<Context>> sub
     commands.back().second->declare(commands.back().first);
   }
   if (!line.parse(context.command_line, context.out)) return 0;
-  for (const auto& [declared, command] : commands) {
+  for (const auto& [declared, command] : commands)
     if (declared->parsed()) return command->run(context);
-  }
   return 0;
 }
 

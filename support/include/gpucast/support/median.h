@@ -36,9 +36,8 @@ inline double median(std::vector<double> samples) {
 inline double middle_probability(std::size_t n) {
   const std::size_t half = n / 2;
   double result = 1;
-  for (std::size_t i = 1; i <= half; ++i) {
+  for (std::size_t i = 1; i <= half; ++i)
     result *= (2 * static_cast<double>(i) - 1) / (2 * static_cast<double>(i));
-  }
   if (n % 2 != 0) {
     const auto h = static_cast<double>(half);
     result *= (2 * h + 1) / (2 * h + 2);

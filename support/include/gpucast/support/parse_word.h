@@ -41,9 +41,8 @@ std::string choices(std::span<const Word> among = schema::all<Word>()) {
 template <class Word>
 Word parse_word(std::string_view option, std::string_view text,
                 std::span<const Word> among = schema::all<Word>()) {
-  for (const Word word : among) {
+  for (const Word word : among)
     if (schema::name(word) == text) return word;
-  }
   refuse_word(option, text, choices<Word>(among));
 }
 

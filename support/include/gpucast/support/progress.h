@@ -26,9 +26,8 @@ class Progress {
   static Style for_stderr(bool quiet) {
     Style style{quiet, ::isatty(STDERR_FILENO) == 1, 80};
     winsize size{};
-    if (style.rewrite && ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    if (style.rewrite && ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
       style.width = size.ws_col;
-    }
     return style;
   }
 
@@ -48,11 +47,10 @@ class Progress {
   void finished(std::string_view item) {
     ++finished_;
     if (style_.quiet) return;
-    if (style_.rewrite) {
+    if (style_.rewrite)
       show(counted(finished_, item));
-    } else {
+    else
       stream_ << counted(finished_, item) << "\n" << std::flush;
-    }
   }
   // Prints a whole line, even if quiet.
   void message(std::string_view line) {

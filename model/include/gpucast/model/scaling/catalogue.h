@@ -203,9 +203,8 @@ inline constexpr std::array terms{
 // clang-format on
 
 constexpr std::optional<std::size_t> term_named(std::string_view name) {
-  for (std::size_t i = 0; i < terms.size(); ++i) {
+  for (std::size_t i = 0; i < terms.size(); ++i)
     if (terms[i].name == name) return i;
-  }
   return std::nullopt;
 }
 

@@ -48,9 +48,8 @@ inline constexpr std::array overlaps{
 };
 
 constexpr std::optional<std::size_t> overlap_named(std::string_view name) {
-  for (std::size_t i = 0; i < overlaps.size(); ++i) {
+  for (std::size_t i = 0; i < overlaps.size(); ++i)
     if (overlaps[i].name == name) return i;
-  }
   return std::nullopt;
 }
 
@@ -76,18 +75,16 @@ struct Form {
 
   // Whether the form models GPUs that are not full.
   bool fills() const {
-    for (const std::size_t term : terms) {
+    for (const std::size_t term : terms)
       if (scaling::terms[term].place == Place::filling) return true;
-    }
     return false;
   }
 
   // Whether the form is consistent: something overlaps if it says so, and the minimum time of a GPU
   // that is not full is no term of a sum (there it is `start`).
   bool is_meaningful() const {
-    for (const std::size_t term : terms) {
+    for (const std::size_t term : terms)
       if (growth == 0 && scaling::terms[term].faster) return false;
-    }
     for (const std::size_t term : terms) {
       if (adds() && scaling::terms[term].place == Place::filling) return false;
       if (!adds() && beside(term)) return true;
@@ -98,9 +95,8 @@ struct Form {
   // "work + start + halo, work ~ n^(4/3), hidden in part"
   std::string name() const {
     std::string result;
-    for (const std::size_t term : terms) {
+    for (const std::size_t term : terms)
       result.append(result.empty() ? "" : " + ").append(scaling::terms[term].name);
-    }
     if (growth > 0) result.append(", work ~ ").append(growths[growth].name);
     if (!adds()) result.append(", ").append(overlaps[overlap].name);
     return result;
@@ -142,11 +138,10 @@ inline double combine(const Form& form, std::span<double> part) {
   const double visible_beside = work < beside ? of_larger : of_smaller;
   for (std::size_t k = 0; k < part.size(); ++k) {
     const std::size_t term = form.terms[k];
-    if (form.beside(term)) {
+    if (form.beside(term))
       part[k] *= visible_beside;
-    } else if (terms[term].place == Place::work) {
+    else if (terms[term].place == Place::work)
       part[k] *= visible_work;
-    }
   }
   return larger * root + after;
 }

@@ -57,9 +57,7 @@ struct Occupancy {
     const T& t_lat = parameter[1];
     const T issue = blocks_on_busiest(step, structure.machine) * parameter[2];
     const T& p = parameter[3];
-    if (structure.linear || !(p > smallest)) {
-      return t_0 + step.visits() * (t_lat + issue);
-    }
+    if (structure.linear || !(p > smallest)) return t_0 + step.visits() * (t_lat + issue);
     const bool issue_bound = issue > t_lat;
     const T& larger = issue_bound ? issue : t_lat;
     const T& smaller = issue_bound ? t_lat : issue;
