@@ -11,10 +11,10 @@ namespace {
 
 constexpr double steepest_fall = -1;  // u
 constexpr double steepest_rise = 2.0 / 3;
-constexpr double prior = 1;        // ln N over which a break is expected before any was seen
-constexpr int points = 8;          // of b and of u
-constexpr double usual_node = 8;   // GPUs that a node may have if this is unknown
-constexpr double other_node = .6;  // sd of ln T
+constexpr double prior_length = 1;  // ln N over which a break is expected before any was seen
+constexpr int points = 8;           // of b and of u
+constexpr double usual_node = 8;    // GPUs that a node may have if this is unknown
+constexpr double other_node = .6;   // sd of ln T
 constexpr std::uint64_t stream = 1;
 
 constexpr double near_enough = 2e-4;  // of a probability, in the middle between two entries
@@ -109,7 +109,9 @@ double zero_of(const Function& function, double low, double high) {
 }  // namespace
 
 Beyond::Beyond(double least_gpus, double largest_gpus, double nodes)
-    : largest_(largest_gpus), nodes_(nodes), held_(prior + std::log(largest_gpus / least_gpus)) {}
+    : largest_(largest_gpus),
+      nodes_(nodes),
+      held_(prior_length + std::log(largest_gpus / least_gpus)) {}
 
 double Beyond::distance(double gpus) const { return std::max(0.0, std::log(gpus / largest_)); }
 

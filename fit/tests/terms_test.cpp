@@ -129,7 +129,7 @@ Errors errors_beyond(const Fit& fitted, const synthetic::StepSeconds& truth) {
 }
 
 // Steps of a star with their parts, transfers and launches.
-Samples star(const synthetic::StepSeconds& seconds, std::uint64_t seed) {
+Samples samples_of_star(const synthetic::StepSeconds& seconds, std::uint64_t seed) {
   Noisy noisy(seed, 0.02);
   Samples samples;
   synthetic::add_steps(samples, seconds, noisy, 5, sizes, one_and_two);
@@ -172,7 +172,8 @@ void expect_recovery(const model::StepModel& model, const SamplesOf& samples_of,
 }
 
 TEST(Recovery, OfAStarThatPollsFromOneAndTwoGpus) {
-  expect_recovery(serial_model(), [](std::uint64_t seed) { return star(one_after_another, seed); },
+  expect_recovery(serial_model(),
+                  [](std::uint64_t seed) { return samples_of_star(one_after_another, seed); },
                   one_after_another,
                   {{"s_next", 0.6, 0.1},
                    {"t_kernel", 4e-6, 0.03},
@@ -183,8 +184,8 @@ TEST(Recovery, OfAStarThatPollsFromOneAndTwoGpus) {
 
 TEST(Recovery, OfAStarOfQueuesFromOneAndTwoGpus) {
   expect_recovery(model_of(model::Work{}, model::Linear{}, model::StarAsyncPoll{}),
-                  [](std::uint64_t seed) { return star(all_at_once, seed); }, all_at_once,
-                  {{"t_queue", 5e-6, 0.15}, {"t_pair", 10e-12, 0.05}},
+                  [](std::uint64_t seed) { return samples_of_star(all_at_once, seed); },
+                  all_at_once, {{"t_queue", 5e-6, 0.15}, {"t_pair", 10e-12, 0.05}},
                   {.median = 0.015, .largest = 0.05});
 }
 
@@ -237,7 +238,7 @@ TEST(Recovery, OfTheExponentOfOccupancyWhereverItLies) {
 
 TEST(StartValues, LeaveANumberAtItsPriorsMedianAndAreWithinAFactorOfTwoOfTheData) {
   const model::StepModel model = serial_model();
-  const Observations observations = star(one_after_another, 1).observations();
+  const Observations observations = samples_of_star(one_after_another, 1).observations();
   const Eigen::VectorXd start = start_values(model, observations);
   const auto& list = model.parameter_list();
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -257,7 +258,7 @@ TEST(StartValues, LeaveANumberAtItsPriorsMedianAndAreWithinAFactorOfTwoOfTheData
 TEST(StartValues, LeadTheFitWhereTheTruthDoes) {
   // No better fit is found when the start is the truth itself.
   const model::StepModel model = serial_model();
-  const Observations observations = star(one_after_another, 2).observations();
+  const Observations observations = samples_of_star(one_after_another, 2).observations();
   const Estimate ours = estimate(model, observations, start_values(model, observations));
   Eigen::VectorXd truth(static_cast<Eigen::Index>(model.parameter_count()));
   for (Eigen::Index i = 0; i < truth.size(); ++i) {

@@ -15,32 +15,16 @@
 #include <nlohmann/json.hpp>
 
 #include "refused.h"
+#include "temporary_folder.h"
 
 namespace gpucast::records {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A temporary folder.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "gpucast-records-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 class RecordFileTest : public testing::Test {
  protected:
-  std::string path(const std::string& name = "out.jsonl") const { return folder_.path() / name; }
+  std::string path(const std::string& name = "out.jsonl") const { return folder_ / name; }
 
   std::string content() const {
     std::ifstream stream(path(), std::ios::binary);
@@ -50,7 +34,7 @@ class RecordFileTest : public testing::Test {
   void fill(const std::string& text) const { std::ofstream(path(), std::ios::binary) << text; }
 
  private:
-  Folder folder_;
+  support::TemporaryFolder folder_;
 };
 
 nlohmann::ordered_json record(int number) {

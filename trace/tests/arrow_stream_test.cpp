@@ -10,21 +10,10 @@
 
 #include "nanoarrow/nanoarrow_ipc.h"
 #include "tables.h"
+#include "temporary_folder.h"
 
 namespace gpucast::trace {
 namespace {
-
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "gpucast-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::filesystem::path path;
-};
 
 // The number of rows of each readable batch in a file.
 std::vector<std::int64_t> rows_of_batches(const std::filesystem::path& path) {
@@ -50,27 +39,27 @@ Call call(std::uint32_t correlation) {
 }
 
 TEST(ArrowStream, HoldsEachWriteAsABatch) {
-  const Folder folder;
-  Table<Call> table(folder.path / "calls.arrows");
+  const support::TemporaryFolder folder;
+  Table<Call> table(folder / "calls.arrows");
   table.add(call(1));
   table.add(call(2));
   table.write();
   table.write();  // an empty batch
   table.add(call(3));
   table.close();
-  EXPECT_EQ(rows_of_batches(folder.path / "calls.arrows"), (std::vector<std::int64_t>{2, 1}));
+  EXPECT_EQ(rows_of_batches(folder / "calls.arrows"), (std::vector<std::int64_t>{2, 1}));
 }
 
 TEST(ArrowStream, WithoutRowsHasNoFile) {
-  const Folder folder;
-  Table<Work> table(folder.path / "work.arrows");
+  const support::TemporaryFolder folder;
+  Table<Work> table(folder / "work.arrows");
   table.close();
-  EXPECT_FALSE(std::filesystem::exists(folder.path / "work.arrows"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "work.arrows"));
 }
 
 TEST(ArrowStream, CutOffAnywhereGivesItsWholeBatches) {
-  const Folder folder;
-  const std::filesystem::path path = folder.path / "names.arrows";
+  const support::TemporaryFolder folder;
+  const std::filesystem::path path = folder / "names.arrows";
   std::vector<std::uintmax_t> ends;
   {
     Table<NameRow> table(path);
