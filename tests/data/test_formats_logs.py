@@ -539,7 +539,7 @@ def test_no_count_is_best_for_a_collective(run: Run, tmp_path: Path) -> None:
     ):
         status, _, err = run(*command)
         assert status == 2
-        assert "all_reduce is no work that GPUs share out: no count is best" in err
+        assert "all_reduce is not divided among GPUs: no count is best" in err
 
 
 def test_a_collective_on_several_counts_is_refused_as_one_curve(tmp_path: Path) -> None:

@@ -17,12 +17,12 @@ GPU = ["NVIDIA H200", "143771 MiB", "580.1", "GPU-1"]
 def found(monkeypatch: pytest.MonkeyPatch, **answers: list[list[str]]) -> dict[str, Finding]:
     """Findings of a machine whose nvidia-smi answers so, by the first word of what it is asked."""
 
-    def asked(query: str) -> list[list[str]]:
+    def nvidia_smi(query: str) -> list[list[str]]:
         words = {"query-gpu=name": "gpus", "query-compute-apps": "running"}
         key = next((name for word, name in words.items() if word in query), "clocks")
         return answers.get(key, [])
 
-    monkeypatch.setattr(doctor, "asked", asked)
+    monkeypatch.setattr(doctor, "nvidia_smi", nvidia_smi)
     return {each.what: each for each in doctor.findings()}
 
 
@@ -87,7 +87,7 @@ def test_a_server_that_is_named_twice_is_said(run: Run, monkeypatch: pytest.Monk
 
 def test_people_get_a_table_and_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GPUCAST_REMOTE", raising=False)
-    monkeypatch.setattr(doctor, "asked", lambda query: [])
+    monkeypatch.setattr(doctor, "nvidia_smi", lambda query: [])
     status, out, err = run("doctor")
     assert (status, err) == (0, "")
     assert re.search("^no +GPUs +nvidia-smi lists none$", out, re.MULTILINE)

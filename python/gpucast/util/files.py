@@ -57,7 +57,7 @@ def check_output(path: PathLike, *, force: bool = False) -> None:
         if _is_device(path):
             return
         if os.path.islink(path) and not target.exists():
-            raise InputError("is a link to nowhere; remove it or name another", file=path)
+            raise InputError("is a dangling link; remove it or name another", file=path)
         if not target.parent.is_dir():
             raise InputError(f"the folder {target.parent} does not exist", file=path)
         if target.exists() and not force:

@@ -81,7 +81,7 @@ def _lines(axes: Axes, map_: NetworkMap, trips: np.ndarray, rates: np.ndarray) -
         return
     drawn = axes.contour(
         trips, rates, map_.ratios, levels=there, colors="black",
-        linewidths=[1.4 if level == map_.told else 0.7 for level in there],
+        linewidths=[1.4 if level == map_.summary_level else 0.7 for level in there],
     )  # fmt: skip
     corner = np.log([trips[0], rates[0]])
     size = np.log([trips[-1], rates[-1]]) - corner
