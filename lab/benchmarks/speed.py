@@ -35,7 +35,7 @@ from gpucast import _core
 from gpucast.answers.planning.plan import plan_request
 from gpucast.answers.planning.reading import of_values, read
 from gpucast.data import jsonl
-from gpucast.fitting import selection as problem
+from gpucast.fitting.selection import problem_of
 from gpucast.util.tables import print_table
 from gpucast.util.typed_json import to_json
 from lab.forecasters.asking import answers
@@ -167,7 +167,7 @@ def library(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
     group = {"path": "native", "schedule": "star-serial", "kernel": "tuned", "memory": "pageable"}
     n = np.repeat(np.geomspace(1e3, 1e6, 125_000).round(), 8)
     gpus = np.tile(np.arange(1.0, 9.0), 125_000)
-    posed = problem.pose(data)
+    posed = problem_of(data)
     lines = (jsonl.to_line(data.steps[0]) + "\n").encode() * 100_000
     for what, work, runs, bound in (
         ("fit of 140 samples, k from 1 to 128", lambda: _core.fit(model, few, integers), 20, 0.02),

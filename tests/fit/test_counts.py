@@ -82,7 +82,7 @@ def test_a_named_model_is_fitted_once(core: Calls) -> None:
 
 def test_samples_become_arrays_without_a_call_for_each() -> None:
     def arrays(repeats: int) -> Callable[[], object]:
-        return problem.pose(whole(NATIVE, repeats=repeats)).observations
+        return problem.problem_of(whole(NATIVE, repeats=repeats)).observations
 
     assert python_calls(arrays(5)) == python_calls(arrays(50))
 

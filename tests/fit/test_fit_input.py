@@ -11,7 +11,7 @@ import gpucast as gc
 from gpucast.fitting import problem as problems
 from gpucast.fitting.candidates import Candidate, routes_of
 from gpucast.fitting.problem import Problem
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from made_data import (
     BLOCK,
     NATIVE,
@@ -30,7 +30,7 @@ def of_sizes(
 ) -> Problem:
     """Steps of these sizes, each timed once."""
     cells = [step(size, count, [1e-3], block=BLOCK, **other) for size in n for count in gpus]
-    return pose(dataset([machine(), *cells, *extra]))
+    return problem_of(dataset([machine(), *cells, *extra]))
 
 
 def test_complexity_counts_parameters_but_those_of_the_schedule() -> None:
@@ -80,7 +80,7 @@ def test_transfers_of_other_routes_are_no_part_of_a_fit_of_steps() -> None:
 def test_kernel_phases_are_kernels_alone_under_star_serial_only(schedule: str, alone: bool) -> None:
     phases = {"kernel": [8e-4, 0.0, 9e-4], "cpu": [1e-5, 1e-5, 1e-5]}
     cell = step(1000, 2, [1e-3, 1e-3, 1e-3], schedule=schedule, phases=phases)
-    seen = pose(dataset([machine(), cell])).observations()
+    seen = problem_of(dataset([machine(), cell])).observations()
     # A step and its host part; of the kernel two samples, as no kernel takes no time.
     assert seen.cell_count == (3 if alone else 2)
     assert seen.sample_count == (8 if alone else 6)

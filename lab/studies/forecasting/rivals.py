@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from forecasting.answers import KEY
 from forecasting.questions import Measured, marked, restricted, splits_of
 from gpucast.data.selection import StepSelection
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from lab.forecasters.asking import answers
 from lab.forecasters.rivals import OF_SAMPLES
 from lab.forecasters.rivals.laws import fitted, logarithmic
@@ -32,7 +32,7 @@ def rivals_of(measured: Measured, name: str, group: StepSelection) -> pd.DataFra
     asked = cells[["n", "gpus"]]
     questions = [(samples_of(restricted(training, kept).steps), asked) for kept in known.values()]
     ways = [answers(way, questions) for way in OF_SAMPLES if way.available()]
-    problem = pose(training, group)
+    problem = problem_of(training, group)
     tables = [pd.DataFrame(columns=KEY + RIVALS)]
     for i, (split, kept) in enumerate(known.items()):
         own = marked(cells, kept)

@@ -121,7 +121,7 @@ class Program:
         told = [line.partition(": error: ")[2] for line in lines if ": error: " in line]
         spoken = [line for line in lines if line.strip()]
         # A program only sees that a device is missing; the client of remote GPUs knows why.
-        return remote.client_said(lines) or (told or spoken or [""])[-1]
+        return remote.client_message(lines) or (told or spoken or [""])[-1]
 
 
 def probe(path: Path, environment: Mapping[str, str] | None) -> Machine:

@@ -20,7 +20,7 @@ from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.fitting.fit import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
 from gpucast.fitting.problem import transfer_observations
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from gpucast.util import JsonObject
 from gpucast.util.remarks import Remark, texts_of
 
@@ -117,8 +117,8 @@ def fit_transfers(
     result = []
     groups = dict.fromkeys((t.machine, t.path) for t in chosen.transfers)
     only = replace(chosen, records=list(chosen.transfers))
-    for machine_id, path_label in groups:
-        problem = pose(only, StepSelection(machine_id, path_label, memory=memory), method=method)
+    for group in groups:
+        problem = problem_of(only, StepSelection(*group, memory=memory), method=method)
         for route, transfers in problem.transfers.items():
             require_sizes(transfers, f"{problem.machine}, {problem.path}, {route}", data.name)
             cells = [

@@ -23,7 +23,7 @@ from gpucast.errors import InputError
 from gpucast.fitting.candidates import Candidate
 from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints, parameter
 from gpucast.fitting.problem import Problem
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from gpucast.fitting.synchronous import terms_left
 from gpucast.model.adjustments import OtherPath
 from gpucast.model.content import Source
@@ -258,7 +258,7 @@ def _microbenchmarks(
     schedule: str | None = model.data.schedule
     if not any(skeleton.schedule == schedule for skeleton in data.skeletons):
         schedule = None
-    return pose(
+    return problem_of(
         only,
         StepSelection(machine, path, schedule, memory=memory or model.data.memory),
         unless_stated=model.stated_workload,

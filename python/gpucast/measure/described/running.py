@@ -14,7 +14,7 @@ from gpucast.errors import GpucastError
 from gpucast.measure import processes
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.runs import Run
-from gpucast.remote import client_said
+from gpucast.remote import client_message
 from gpucast.util.units import long_duration
 
 LAST_LINES = 5
@@ -116,7 +116,7 @@ def _why_failed(status: int, in_time: bool, output: str, program: Program) -> st
         how = f"exit status {status}" if status > 0 else f"ended by {_signal_name(-status)}"
         killed = " (out of memory?)" if status == -signal.SIGKILL else ""
         # A program only sees that a device is missing; the client of remote GPUs knows why.
-        why = client_said(output.splitlines()) or reason(output)
+        why = client_message(output.splitlines()) or reason(output)
         return f"{how}{killed}" + (f": {why}" if why else "")
     for text in program.success:
         if text not in output:

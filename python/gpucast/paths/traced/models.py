@@ -31,7 +31,7 @@ from gpucast.data.traces.reading import read
 from gpucast.data.traces.records import LOST, labels_of, record_of
 from gpucast.errors import InputError
 from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from gpucast.model.adjustments import SimulatedCell, SimulatedSteps
 from gpucast.model.content import Domain, FittedSteps, Source
 from gpucast.model.fitted import Model
@@ -250,7 +250,7 @@ def fitted(
     machine = jsonl.made(Machine, id=str(cells[0].step.machine))
     everything = [*cells, *scaled_cells(cells, costs)]
     records = from_records(name, [machine, *(cell.record(path) for cell in everything)])
-    model = fit_scaling(pose(records), look_ahead=False)
+    model = fit_scaling(problem_of(records), look_ahead=False)
     assert model.scaling is not None
     parts = unlike([cell.share * cell.traced.launches / cell.step.gpus for cell in cells])
     doubts = [*([refused_in_words(refused, path)] if refused else []), *parts]
