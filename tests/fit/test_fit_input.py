@@ -67,11 +67,11 @@ def test_transfers_of_other_routes_are_no_part_of_a_fit_of_steps() -> None:
         for size in (1024, 2**16, 2**22)
     ]
     made = [machine(), *steps(NATIVE.seconds, rng), *microbenchmarks(NATIVE, rng)]
-    found = gc.fit(dataset([*made, *others]), model="paper", replicates=0).content
+    content = gc.fit(dataset([*made, *others]), model="paper", replicates=0).content
     plain = gc.fit(dataset(made), model="paper", replicates=0).content
-    assert found["breakpoints"].keys() == {"h2d", "d2h"}
-    assert found["parameters"] == plain["parameters"]
-    assert found["observations"] == plain["observations"]
+    assert content["breakpoints"].keys() == {"h2d", "d2h"}
+    assert content["parameters"] == plain["parameters"]
+    assert content["observations"] == plain["observations"]
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_kernel_phases_tell_the_kernel_from_what_surrounds_it() -> None:
 
     model = "work+linear+star-serial"
     without = gc.fit(timed(False), model=model, replicates=0).content["parameters"]["t_0"]
-    found = gc.fit(timed(True), model=model, replicates=0).content["parameters"]["t_0"]
+    overhead = gc.fit(timed(True), model=model, replicates=0).content["parameters"]["t_0"]
     assert not without["identified"]
-    assert found["identified"]
-    assert abs(found["value"] - 5e-4) < 4 * found["stderr"]
+    assert overhead["identified"]
+    assert abs(overhead["value"] - 5e-4) < 4 * overhead["stderr"]
 
 
 def test_of_long_records_samples_are_taken_evenly() -> None:

@@ -23,7 +23,7 @@ def found(monkeypatch: pytest.MonkeyPatch, **answers: list[list[str]]) -> dict[s
         return answers.get(key, [])
 
     monkeypatch.setattr(doctor, "nvidia_smi", nvidia_smi)
-    return {each.what: each for each in doctor.findings()}
+    return {finding.what: finding for finding in doctor.findings()}
 
 
 def test_a_machine_without_gpus_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,8 +64,10 @@ def test_a_server_that_does_not_answer_is_exit_status_2(
     monkeypatch.setenv("GPUCAST_REMOTE", "127.0.0.1:9")
     status, out, _ = run("doctor", "--json")
     assert status == 2
-    told = [each for each in only_json(out)["findings"] if each["what"].startswith("server")]
-    assert [each["state"] for each in told] == ["attention"]
+    findings = [
+        finding for finding in only_json(out)["findings"] if finding["what"].startswith("server")
+    ]
+    assert [finding["state"] for finding in findings] == ["attention"]
 
 
 def test_an_empty_list_of_servers_is_exit_status_2(
@@ -74,15 +76,17 @@ def test_an_empty_list_of_servers_is_exit_status_2(
     monkeypatch.setenv("GPUCAST_REMOTE", "")
     status, out, _ = run("doctor", "--json")
     assert status == 2
-    (told,) = [each for each in only_json(out)["findings"] if each["what"].startswith("server")]
-    assert told["found"] == "GPUCAST_REMOTE: it is empty: name servers, host:port,..."
+    (finding,) = [
+        entry for entry in only_json(out)["findings"] if entry["what"].startswith("server")
+    ]
+    assert finding["found"] == "GPUCAST_REMOTE: it is empty: name servers, host:port,..."
 
 
 def test_a_server_that_is_named_twice_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUCAST_REMOTE", "127.0.0.1:9, 127.0.0.1:9")
     _, out, _ = run("doctor", "--json")
-    (told,) = [each for each in only_json(out)["findings"] if each["what"] == "devices"]
-    assert told["found"].startswith("named more than once: 127.0.0.1:9 2 times")
+    (finding,) = [entry for entry in only_json(out)["findings"] if entry["what"] == "devices"]
+    assert finding["found"].startswith("named more than once: 127.0.0.1:9 2 times")
 
 
 def test_people_get_a_table_and_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
