@@ -358,9 +358,7 @@ def run_for(torch: Any, step: Step, seconds: float, together: int) -> list[float
     return samples
 
 
-def visit(
-    torch: Any, sampled: Sampled, name: str, n: int, window: float
-) -> tuple[list[float], int, float, float]:
+def visit(torch: Any, name: str, n: int, window: float) -> tuple[list[float], int, float, float]:
     """Samples, steps in each sample, and begin and end of the window."""
     step = PROGRAMS[name][0](torch, n)
     for _ in range(3):
@@ -475,7 +473,7 @@ def check(torch: Any, sampled: Sampled, seconds: float) -> list[dict[str, Any]]:
             time.sleep(seconds / 2)
             end = time.monotonic()
         else:
-            _, _, begin, end = visit(torch, sampled, name, n, seconds)
+            _, _, begin, end = visit(torch, name, n, seconds)
         time.sleep(0.3)
         counter = sampled.joules(begin, end)
         row = {
@@ -584,7 +582,7 @@ def visit_records(
         for record in records_of_mdapp(arguments.mdapp, n, sampled):
             yield record | {"machine": arguments.machine}
         return
-    samples, together, begin, end = visit(torch, sampled, name, n, WINDOW)
+    samples, together, begin, end = visit(torch, name, n, WINDOW)
     time.sleep(0.15)
     joules = sampled.joules(begin, end) / (len(samples) * together)
     yield {

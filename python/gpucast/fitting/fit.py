@@ -137,9 +137,9 @@ def _fitted(data: Dataset, problem: Problem, model: str, replicates: int, seed: 
         return nearer(
             problem,
             fit_scaling(problem),
-            lambda posed, full: _fit_terms(data, posed, model, replicates if full else 0, seed),
+            lambda posed, full: _fit_terms(posed, model, replicates if full else 0, seed),
         )
-    return _fit_terms(data, problem, model, replicates, seed)
+    return _fit_terms(problem, model, replicates, seed)
 
 
 def fit_own(
@@ -159,7 +159,7 @@ def fit_own(
     return fitted.of_own_program("only of steps with a schedule are the terms known")
 
 
-def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Model:
+def _fit_terms(problem: Problem, model: str, replicates: int, seed: int) -> Model:
     """Choose among the terms of our own programs, and fit them."""
     needed = routes_of(problem)
     problem.transfers = {

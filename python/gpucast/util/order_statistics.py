@@ -15,9 +15,6 @@ import numpy as np
 MOST_FREEDOM = 10
 """Most degrees of freedom for Student's factor, which hardly changes beyond."""
 
-FEWEST_SAMPLES = 6
-"""With fewer samples, their range contains the median with less than 95 %."""
-
 
 @dataclass(frozen=True)
 class Median:
