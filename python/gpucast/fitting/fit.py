@@ -110,7 +110,7 @@ def fit(
     problem = problem_of(data, replace(selection, **choice), method=method)
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
-    forecaster = _fitted(data, problem, model, replicates, seed)
+    forecaster = _fitted(problem, model, replicates, seed)
     forecaster.sharing = fit_sharing(forecaster, problem)
     forecaster.joules_per_gpu = _fit_energy(problem)
     return forecaster
@@ -129,7 +129,7 @@ def _fit_energy(problem: Problem) -> dict[str, Any] | None:
     return fit_scaling(metered, look_ahead=False).content
 
 
-def _fitted(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Model:
+def _fitted(problem: Problem, model: str, replicates: int, seed: int) -> Model:
     """Fit by the terms of our own programs, or by scaling forms."""
     if model == SCALING:
         return fit_scaling(problem)
