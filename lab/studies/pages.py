@@ -58,7 +58,7 @@ def draw_shares(
     axes: Axes, errors: Mapping[str, ArrayLike], own: str, ends: tuple[float, float]
 ) -> None:
     """Draw the share of the errors that are at most the abscissa: a line for each forecaster, with
-        ``own`` the thickest.
+    ``own`` the thickest.
 
     Errors beyond the ``ends`` count at the edges.
     """
