@@ -44,7 +44,7 @@ def test_other_users_and_slow_clocks_are_in_the_way(monkeypatch: pytest.MonkeyPa
     told = found(
         monkeypatch,
         gpus=[GPU],
-        running=[["1", "100 MiB"], [str(os.getpid()), "100 MiB"]],
+        running=[["4194305", "100 MiB"], [str(os.getpid()), "100 MiB"]],
         clocks=[["Enabled", "1980 MHz", "0x0000000000000020"]],
     )
     assert told["other users"].state == "attention"
