@@ -163,7 +163,7 @@ def next_cells(
         count: most visits in all.
 
     Raises:
-        InputError: a GPU count whose communication cost the data cannot know.
+        InputError: the data do not determine the communication time of a GPU count.
     """
     if not candidates or not model.draw_count:
         return None
@@ -219,7 +219,7 @@ def left_after(model: Model, asked: tuple[float, int], candidates: Pairs) -> Arr
     visit of each candidate.
 
     Raises:
-        InputError: a GPU count whose communication cost the data cannot know.
+        InputError: the data do not determine the communication time of a GPU count.
     """
     n, gpus = np.array(candidates, dtype=np.float64).T
     cells, wanted = _draws(model, Ask.forecasts([asked[0]], [asked[1]]), n, gpus)
