@@ -1,15 +1,16 @@
-"""Time and energy of a step of many programs on one GPU, as records.
+"""Measure the time and energy of a step of many programs on one GPU, as records.
 
     python lab/benchmarks/energy.py -o FOLDER [--mdapp PROGRAM] [--seconds 420]
 
-A process beside it reads NVML's energy counter and power a hundred times a second
-(FOLDER/sampled.csv). First the counter is held against the integral of sampled power, on runs of
-10 s (a note); then each cell is visited three times, in an order that chance drew
-(FOLDER/energy.jsonl). A step's joules are those that the counter gained while steps ran, between
-its readings in a straight line; the program runs before and after the window, so that power is
-steady at both ends. The host's energy is not in it.
+A second process reads NVML's energy counter and power a hundred times a second
+(FOLDER/sampled.csv). First the counter is compared with the integral of sampled power, on runs of
+10 s (a note); then each cell is visited three times, in random order (FOLDER/energy.jsonl). The
+joules of a step are what the counter gained while steps ran, interpolated linearly between its
+readings; the program runs before and after the window, so that power is steady at both ends. The
+host's energy is not included.
 
-A sample is the mean of as many steps as take 5 ms together: nothing waits between them.
+A sample is the mean of consecutive steps that take 5 ms in total; the host does not wait between
+them.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def sample(file: Path) -> None:
 
 
 class Sampled:
-    """What the sampler has written."""
+    """Readings that the sampler has written."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._position, self._rest = file, 0, ""
@@ -105,18 +106,18 @@ class Sampled:
                 self.ticks.append((row[0], row[1] / 1e3))
 
     def energy_at(self, t: float) -> float:
-        """The counter at a time, in a straight line between its changes, J."""
+        """The counter at a time, interpolated linearly between its changes, J."""
         k = min(max(bisect.bisect([s for s, _ in self.ticks], t), 1), len(self.ticks) - 1)
         (s0, e0), (s1, e1) = self.ticks[k - 1], self.ticks[k]
         return e0 + (e1 - e0) * (t - s0) / (s1 - s0)
 
     def joules(self, begin: float, end: float) -> float:
-        """Between two times: what the counter gained."""
+        """What the counter gained between two times, J."""
         self.read()
         return self.energy_at(end) - self.energy_at(begin)
 
     def integral(self, begin: float, end: float, column: int) -> float:
-        """Trapezoids over sampled power (2: now, 3 and 4: averaged), J."""
+        """Integrate sampled power by trapezoids (columns: 2 instantaneous, 3 and 4 averaged), J."""
         rows = [row for row in self.rows if begin <= row[0] <= end and row[column] == row[column]]
         if len(rows) < 2:
             return float("nan")
@@ -126,14 +127,13 @@ class Sampled:
         return total * (end - begin) / (rows[-1][0] - rows[0][0])
 
     def tick(self, begin: float, end: float) -> float:
-        """The counter's longest time between changes within a window, s."""
+        """The longest time between two changes of the counter within a window, s."""
         times = [s for s, _ in self.ticks if begin <= s <= end]
         return max((b - a for a, b in itertools.pairwise(times)), default=end - begin)
 
 
 # --- programs ----------------------------------------------------------------------------------
-#
-# Each makes a step of size n. Inputs are made once and lie on the GPU.
+# Each function makes a step of size n. Inputs are made once and stay on the GPU.
 
 
 def trained(torch: Any, model: Any, inputs: Any, loss: Callable[[Any], Any], autocast: Any) -> Step:
@@ -269,15 +269,15 @@ def sparse_cg(torch: Any, n: int) -> Step:
     side = round(n**0.5)
     i = torch.arange(side * side, device="cuda")
     rows, columns, values = [i], [i], [torch.full((len(i),), 4.0)]
-    for shift, there in (
+    for shift, inside in (
         (1, i % side < side - 1),
         (-1, i % side > 0),
         (side, i < side * (side - 1)),
         (-side, i >= side),
     ):
-        rows.append(i[there])
-        columns.append(i[there] + shift)
-        values.append(torch.full((int(there.sum()),), -1.0))
+        rows.append(i[inside])
+        columns.append(i[inside] + shift)
+        values.append(torch.full((int(inside.sum()),), -1.0))
     matrix = torch.sparse_coo_tensor(
         torch.stack((torch.cat(rows), torch.cat(columns))),
         torch.cat(values).double().cuda(),
@@ -343,7 +343,8 @@ CHECKED = (
 
 
 def run_for(torch: Any, step: Step, seconds: float, together: int) -> list[float]:
-    """Samples of steps for some seconds: each the mean of some steps after which the host waits."""
+    """Run steps for some seconds: each sample is the mean of steps between two waits of the
+    host."""
     samples = []
     end = time.monotonic() + seconds
     begin = time.monotonic()
@@ -357,10 +358,8 @@ def run_for(torch: Any, step: Step, seconds: float, together: int) -> list[float
     return samples
 
 
-def visit(
-    torch: Any, sampled: Sampled, name: str, n: int, window: float
-) -> tuple[list[float], int, float, float]:
-    """Samples, steps in each, begin and end of the window; the counter is read behind it."""
+def visit(torch: Any, name: str, n: int, window: float) -> tuple[list[float], int, float, float]:
+    """Samples, steps in each sample, and begin and end of the window."""
     step = PROGRAMS[name][0](torch, n)
     for _ in range(3):
         step()
@@ -378,14 +377,15 @@ def visit(
 
 
 def at_most(values: list[float], count: int) -> list[float]:
-    """Evenly chosen ones, in order."""
+    """At most ``count`` of the values, evenly chosen and in order."""
     if len(values) <= count:
         return values
     return [values[i * len(values) // count] for i in range(count)]
 
 
 def records_of_mdapp(program: str, n: int, sampled: Sampled) -> Iterator[dict[str, Any]]:
-    """A cell of gpucast-mdapp: power in the middle of its timed steps times each step's mean."""
+    """Records of a cell of gpucast-mdapp: its energy is the power in the middle of its timed steps
+    times their mean time."""
     command = [program, "measure", "--engine", "cuda", "--kernel", "tuned", "--n", str(n)]
     command += ["--gpus", "1", "--schedule", "star-async", "--memory", "pinned", "--quiet"]
     command += [
@@ -421,7 +421,7 @@ def records_of_mdapp(program: str, n: int, sampled: Sampled) -> Iterator[dict[st
 
 
 def energy_of(sampled: Sampled, begin: float, end: float, joules: float) -> dict[str, float]:
-    # Each end may lie anywhere within a period of the counter; power is steady within some 10 %.
+    # Either end may lie anywhere within a period of the counter; power is steady to about 10 %.
     error = 0.1 * 2 * sampled.tick(begin - 0.1, end + 0.1) / (end - begin)
     return {"joules": float(f"{joules:.6g}"), "joules_uncertainty": float(f"{error:.2g}")}
 
@@ -455,14 +455,14 @@ def machine(torch: Any, identity: str) -> dict[str, Any]:
         "started": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "command": sys.argv,
         "caveats": [
-            "joules: NVML's counter of the GPU's energy; the host's is not in it; power limit "
+            "joules: NVML's counter of the GPU's energy, without the host's; power limit "
             + query("power.limit")
         ],
     }
 
 
 def check(torch: Any, sampled: Sampled, seconds: float) -> list[dict[str, Any]]:
-    """Idle, then each program for 10 s: the counter's joules beside sampled power's integrals."""
+    """Compare the counter's joules with integrals of sampled power, idle and for each program."""
     rows = []
     for name, n in (("idle", 1), *CHECKED):
         if name == "idle":
@@ -473,7 +473,7 @@ def check(torch: Any, sampled: Sampled, seconds: float) -> list[dict[str, Any]]:
             time.sleep(seconds / 2)
             end = time.monotonic()
         else:
-            _, _, begin, end = visit(torch, sampled, name, n, seconds)
+            _, _, begin, end = visit(torch, name, n, seconds)
         time.sleep(0.3)
         counter = sampled.joules(begin, end)
         row = {
@@ -482,7 +482,7 @@ def check(torch: Any, sampled: Sampled, seconds: float) -> list[dict[str, Any]]:
             "seconds": end - begin,
             "counter": counter,
             "instant": sampled.integral(begin, end, 2),
-            # Mean of the last second: what it says belongs half a second earlier.
+            # A mean over the last second belongs half a second earlier.
             "average": sampled.integral(begin + 0.5, end, 3) * (end - begin) / (end - begin - 0.5),
             "usage": sampled.integral(begin, end, 4),
             "tick": sampled.tick(begin, end),
@@ -497,9 +497,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--mdapp", help="gpucast-mdapp")
-    parser.add_argument("--seconds", type=float, default=420, help="after which no visit begins")
+    parser.add_argument("--seconds", type=float, default=420, help="no visit begins after them")
     parser.add_argument("--visits", type=int, default=3)
-    parser.add_argument("--check", type=float, default=10, help="seconds of a run that is checked")
+    parser.add_argument(
+        "--check", type=float, default=10, help="seconds of a run that checks the counter"
+    )
     parser.add_argument("--machine", default="h100/native")
     parser.add_argument("--sample", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -513,14 +515,14 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     csv = out / "sampled.csv"
     csv.unlink(missing_ok=True)
-    beside = subprocess.Popen([sys.executable, __file__, "-o", str(out), "--sample", str(csv)])
+    sampler = subprocess.Popen([sys.executable, __file__, "-o", str(out), "--sample", str(csv)])
     try:
         time.sleep(1)
-        if beside.poll() is not None:
-            sys.exit("no energy is counted here (see above)")
+        if sampler.poll() is not None:
+            sys.exit("the energy counter cannot be read (see above)")
         measure(torch, arguments, Sampled(csv), last)
     finally:
-        beside.kill()
+        sampler.kill()
 
 
 def measure(torch: Any, arguments: argparse.Namespace, sampled: Sampled, last: float) -> None:
@@ -544,19 +546,19 @@ def measure(torch: Any, arguments: argparse.Namespace, sampled: Sampled, last: f
                 "schema": "gpucast.record/1",
                 "kind": "note",
                 "machine": arguments.machine,
-                "text": "NVML's energy counter beside the integral of sampled power, J",
+                "text": "NVML's energy counter and the integral of sampled power, J",
                 "about": {"checked": checked},
             }
         )
         for number in range(1, arguments.visits + 1):
             for name, n in chance.sample(cells, len(cells)):
                 if time.monotonic() > last:
-                    print(f"visit {number}: ended for want of time", flush=True)
+                    print(f"visit {number}: ended because time is up", flush=True)
                     return
                 began = time.monotonic()
                 try:
                     made = [*visit_records(torch, arguments, sampled, name, n)]
-                except Exception as error:  # the others go on
+                except Exception as error:  # the other cells are still measured
                     print(f"{name}, n {n}: {str(error).splitlines()[0]}", flush=True)
                     torch.cuda.empty_cache()
                     continue
@@ -580,7 +582,7 @@ def visit_records(
         for record in records_of_mdapp(arguments.mdapp, n, sampled):
             yield record | {"machine": arguments.machine}
         return
-    samples, together, begin, end = visit(torch, sampled, name, n, WINDOW)
+    samples, together, begin, end = visit(torch, name, n, WINDOW)
     time.sleep(0.15)
     joules = sampled.joules(begin, end) / (len(samples) * together)
     yield {

@@ -1,12 +1,12 @@
-"""Pairs a second of gpucast-mdapp's force kernels, and of OpenMM with the same force, in one run.
+"""Pairs per second of gpucast-mdapp's force kernels, and of OpenMM with the same force, in one run.
 
     .venv/bin/python lab/benchmarks/mdapp_pairs.py [--program PATH] [--gpus 1-4] [--json FILE]
 
-On GPUs: all kernels, the instructions of a pair counted in the machine code, the share of the rate
-at which the GPU could issue them, and OpenMM on its CUDA platform (if it is there). Without GPUs:
-the host engine on one thread and on all, beside a plain scalar loop in double precision and OpenMM
-on its CPU platform. Pairs are ordered pairs, n^2 a step, for all programs, whether or not one uses
-that forces are opposite. Ends with status 1 if a bound is missed.
+On GPUs: all kernels, the instructions per pair counted in the machine code, the share of the GPU's
+issue rate, and OpenMM on its CUDA platform (if it is there). Without GPUs: the host engine on one
+thread and on all, compared with a plain scalar loop in double precision and OpenMM on its CPU
+platform. Pairs are ordered pairs, n^2 per step, for all programs, whether or not a program uses
+that forces are opposite. Exits with status 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ import openmm_salt
 import sass
 
 Json = dict[str, Any]
-"""What the program answered, with what is found besides."""
+"""The program's answer, with figures that are added to it."""
 
 PROGRAM = Path(sys.executable).parent / "gpucast-mdapp"
-# Ordered pairs a second of one H200, and its share of the issue limit is shown beside.
+# Ordered pairs per second of one H200; its share of the issue limit is shown next to it.
 H200_BOUNDS = {"tuned": 1.3e12, "tuned, with energies": 1.0e12, "tuned, minimum image": 0.85e12}
 HOST_BOUND = 6.0  # times the scalar double loop, on one core
-SCALING_BOUND = 0.75  # of the rate of one thread, for each of all
+SCALING_BOUND = 0.75  # of one thread's rate, for each of all threads
 
 
-# Names of forms of the kernel, by boundary and whether energies are summed.
+# Names of the kernel's forms, by boundary and by whether energies are summed.
 FORMS = {
     ("open", False): "tuned",
     ("open", True): "tuned, with energies",
@@ -49,7 +49,7 @@ def main() -> int:
     parser.add_argument("--program", type=Path, default=PROGRAM)
     parser.add_argument("--gpus", help="as the program takes it; default: 1, or 1-cores on a CPU")
     parser.add_argument("--n", default="0", help="particles; default: the program's")
-    parser.add_argument("--json", type=Path, help="file for all that was measured")
+    parser.add_argument("--json", type=Path, help="file for all figures measured")
     arguments = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
     has_gpu = _has_gpu(arguments.program)
@@ -72,7 +72,7 @@ def main() -> int:
             line += f"{count:>14.2f}{100 * share:>14.1f} %"
         print(line)
     if openmm is None:
-        print("OpenMM: not here (pip install openmm; on GPUs openmm-cuda-13 as well)")
+        print("OpenMM is not installed (pip install openmm; on GPUs openmm-cuda-13 as well)")
     else:
         tuned = next(row for row in rows if row["kernel"] == "tuned" and row["gpus"] == 1)
         factor = tuned["pairs_per_second"] / openmm["pairs_per_second"]
@@ -94,19 +94,19 @@ def _throughput(program: Path, gpus: str, n: str) -> Json:
 
 
 def _instruction_counts(program: Path) -> dict[str, float]:
-    """Instructions a pair by the name of the kernel, in the form for many particles."""
+    """Instructions per pair by kernel name, in the form for many particles."""
     try:
         loops = sass.tuned_loops(program)
     except sass.SassError as error:
         print(f"instructions not counted: {error}")
         return {}
-    # Sorted by particles a thread: the form for the most particles comes last.
+    # Sorted by particles per thread: the form for the most particles comes last.
     forms = (((loop.boundary, loop.with_energies), loop.instructions_a_pair) for loop in loops)
     return {FORMS[form]: instructions for form, instructions in forms if form in FORMS}
 
 
 def _openmm(n: int, platform_name: str) -> Json | None:
-    """Ordered pairs a second of whole steps on one GPU or one thread, or None without OpenMM."""
+    """Ordered pairs per second of whole steps on one GPU or one thread, or None without OpenMM."""
     try:
         import openmm
 
@@ -121,7 +121,7 @@ def _openmm(n: int, platform_name: str) -> Json | None:
     for kind in types:
         system.addParticle(salt.masses[kind])
     system.addForce(openmm_salt.force(openmm, salt, types))
-    integrator = openmm.VerletIntegrator(1e-4)  # ps: nothing moves far
+    integrator = openmm.VerletIntegrator(1e-4)  # ps: no particle moves far
     properties = {"Precision": "single"} if platform_name == "CUDA" else {"Threads": "1"}
     context = openmm.Context(system, integrator, platform, properties)
     spacing = 0.282  # nm, of solid NaCl
@@ -136,7 +136,7 @@ def _openmm(n: int, platform_name: str) -> Json | None:
     steps(3)
     count = max(3, int(2 / steps(1)))
     few, many = min(steps(1) for _ in range(2)), steps(1 + count)
-    seconds = (many - few) / count  # without what reading the state takes
+    seconds = (many - few) / count  # without the time to read the state
     return {
         "version": openmm.version.short_version,
         "platform": platform_name,

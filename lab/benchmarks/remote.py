@@ -1,14 +1,14 @@
-"""Remote GPUs beside native ones: what is right, and what calls, copies and steps take.
+"""Compare remote GPUs with native ones: results are checked; calls, copies and steps are timed.
 
     python3 lab/benchmarks/remote.py --build BUILD -o FOLDER
     GPUCAST_LIBCUDA=build/wheel/remote/fake/libcuda.so.1 \\
         GPUCAST_FAKE_KERNELS=build/wheel/remote/probe/libprobe_kernels.so \\
         python3 lab/benchmarks/remote.py --build build/wheel --gpus 1 -o FOLDER
 
-On one machine with NVIDIA GPUs, or over the fake driver, which has no native path. The paths take
-turns, so that what else the machine does falls on all of them; figures are medians of the repeats.
-Needs Python's standard library only. Writes FOLDER/remote.json, the programs' records and logs;
-exit status 1 where a check fails, whatever the figures are.
+On one machine with NVIDIA GPUs, or over the fake driver, which has no native path. Runs of the
+paths alternate, so that other load of the machine affects all of them; figures are medians of the
+repeats. Needs Python's standard library only. Writes FOLDER/remote.json, the programs' records and
+logs; exits with status 1 if a check fails, whatever the figures are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from statistics import median_high
 from typing import Any
 
 ALLGATHER_OFF = {"GPUCAST_NCCL": "/nonexistent/libnccl.so.2"}
-"""NCCL talks to the GPUs of its own machine, past the CUDA runtime."""
+"""NCCL reaches the GPUs of its own machine without the CUDA runtime."""
 
 PROBE = "remote/probe/gpucast-remote-probe"
 MDAPP = "mdapp/gpucast-mdapp"
@@ -35,7 +35,8 @@ MICROBENCH = "microbench/gpucast-microbench"
 
 
 class Machine:
-    """Servers for all GPUs on loopback and at Unix sockets, and programs with and without them."""
+    """Servers for all GPUs on loopback and at Unix sockets, and programs that run with or without
+    them."""
 
     def __init__(
         self, build: Path, out: Path, gpus: int, *, plain: bool = False, options: Sequence[str] = ()
@@ -80,9 +81,10 @@ class Machine:
         quiet: bool = False,
         **variables: str,
     ) -> str:
-        """Standard output, natively or over the first `remote` servers; both streams are kept.
+        """Run a program natively or over the first `remote` servers; its standard output is
+        returned.
 
-        `shared`: through memory that client and server share, or not at all.
+        Both streams are kept. `shared`: copies go through memory that client and server share.
         `quiet`: only a failure is reported.
         """
         environment = {**os.environ, **variables}
@@ -104,7 +106,7 @@ class Machine:
         return finished.stdout
 
     def variables(self, remote: int, *, shared: bool = False) -> dict[str, str]:
-        """What makes a program one over the first `remote` servers."""
+        """Environment variables with which a program uses the first `remote` servers."""
         return {
             **ALLGATHER_OFF,
             "LD_LIBRARY_PATH": str(self.build.resolve() / "remote/client"),
@@ -120,7 +122,7 @@ class Machine:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file of JSON Lines; none where a program that failed left no file."""
+    """The objects of a file of JSON Lines; none if a program failed and left no file."""
     text = path.read_text() if path.exists() else ""
     return [json.loads(line) for line in text.splitlines()]
 
@@ -131,11 +133,11 @@ TARGETS = {
     **{f"{route}_pinned": "at least 0.85 of native" for route in ("h2d", "d2h")},
     **{f"{route}_pageable": "at least 0.60 of native" for route in ("h2d", "d2h")},
 }
-"""What shared memory is to reach."""
+"""Targets of shared memory."""
 
 
 class OnPaths:
-    """Programs on the GPUs themselves, over TCP on loopback, and through shared memory."""
+    """Programs run natively, over TCP on loopback, and through shared memory."""
 
     def __init__(self, machine: Machine, kernels: list[str], repeats: int) -> None:
         self.machine, self.kernels, self.repeats = machine, kernels, repeats
@@ -144,14 +146,14 @@ class OnPaths:
         self.gpus = len(machine.servers)
 
     def run(self, what: str, path: str, *words: object, gpus: int = 0, quiet: bool = True) -> str:
-        """Standard output of a program on a path, over all GPUs or as many as are named."""
+        """Standard output of a program on a path, on all GPUs or on `gpus` of them."""
         remote = 0 if path == "native" else gpus or self.gpus
         shared = path == "remote-shm"
         named = f"{what}, {path}"
         return self.machine.run(named, *map(str, words), remote=remote, shared=shared, quiet=quiet)
 
     def calls(self, megabytes: int) -> dict[str, dict[str, float]]:
-        """Seconds, or bytes/second, of calls and copies of one GPU: by name and path."""
+        """Seconds, or bytes/second, of calls and copies of one GPU, by name and path."""
         taken: dict[str, list[dict[str, float]]] = {path: [] for path in self.paths}
         for k, path in product(range(self.repeats), self.paths):
             text = self.run(f"calls {k}", path, PROBE, "measure", megabytes << 20, gpus=1)
@@ -169,7 +171,7 @@ class OnPaths:
         return medians
 
     def steps(self, schedule: str, sizes: str) -> list[dict[str, object]]:
-        """Seconds of a step on all GPUs: a row a size and kernel."""
+        """Seconds of a step on all GPUs: a row for each size and kernel."""
         taken: dict[tuple[int, str], dict[str, list[float]]] = {}
         for k, path in product(range(self.repeats), self.paths):
             file = self.machine.out / f"steps-{path}-{k}.jsonl"
@@ -192,7 +194,7 @@ class OnPaths:
         return rows
 
     def same_bits(self) -> None:
-        """Trajectories are the same on each path, with a step as one CUDA graph, too."""
+        """Check that trajectories are the same on every path, and with a step as one CUDA graph."""
         ways = (("star-serial",), ("star-async",), ("star-async", "--graph"))
         for way, kernel in product(ways, self.kernels):
             name = "".join(way)
@@ -222,7 +224,7 @@ def compared(what: str, by_path: dict[str, float], unit: str, target: str) -> st
 
 
 def round_trips(machine: Machine, kernel: str) -> float:
-    """A step of star-async: round trips a GPU, from the difference of two runs."""
+    """Round trips per GPU in a step of star-async, from the difference of two runs."""
     gpus, counted = len(machine.servers), []
     for count in (200, 400):
         path = machine.out / f"counters-{count}.jsonl"
@@ -236,11 +238,13 @@ def round_trips(machine: Machine, kernel: str) -> float:
         counters = lines(path)
         launches = sum(line["calls"] for line in counters if line["entry"] == "cudaLaunchKernel")
         counted.append((launches, sum(line["round_trips"] for line in counters)))
-    # A step launches one kernel on each GPU, those of the warm-up too.
+    # A step launches one kernel on each GPU; steps of the warm-up do as well.
     (launches, trips), (more_launches, more_trips) = counted
     result = (more_trips - trips) / max(1, more_launches - launches)
     machine.check(
-        f"round trips a GPU and step of star-async: {result:.2f}", 0 < result <= 1.0, "more than 1"
+        f"round trips per GPU and step of star-async: {result:.2f}",
+        0 < result <= 1.0,
+        "more than 1",
     )
     return result
 
@@ -249,7 +253,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, default=Path("build/gpu"))
     parser.add_argument("--gpus", type=int, default=0, help="default: all that nvidia-smi lists")
-    parser.add_argument("--megabytes", type=int, default=256, help="of the large copies")
+    parser.add_argument("--megabytes", type=int, default=256, help="size of the large copies")
     parser.add_argument("--n", default="1000,64000", help="particles of steps")
     parser.add_argument("--kernels", default="claret,tuned")
     parser.add_argument("--repeats", type=int, default=3)

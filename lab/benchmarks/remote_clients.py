@@ -1,22 +1,22 @@
-"""What servers make of very many clients. On NVIDIA GPUs or over the fake driver.
+"""Test servers with very many clients, on NVIDIA GPUs or over the fake driver.
 
     python3 lab/benchmarks/remote_clients.py crowd --build build/gpu -o FOLDER [--clients 1000]
         [--max-clients 64] [--transport tls|plain|shared-memory]
     python3 lab/benchmarks/remote_clients.py soak --build build/gpu -o FOLDER [--clients 1000]
         [--seconds 600] [--gpus 1] [--transport tls|plain|shared-memory]
 
-crowd: all connect to one server at once, and each allocates memory, copies to it and says what
-became of that. Those that are served stay until the last has said so, compare what they copied, and
-leave. The others are to say why in one line, and none is to hang. Another such crowd comes first,
-so that the server has what its allocator keeps for so many.
+crowd: all clients connect to one server at once; each allocates memory, copies to it and reports
+the result. Clients that are served stay until the last one has reported, compare what they copied,
+and leave. The others must give the reason in one line, and none may hang. An equal crowd comes
+first, so that the server's allocator already keeps what that many clients need.
 
-soak: clients come and go, eight at a time; then clients make calls of all kinds, by several threads
-on all GPUs, again and again until time is up.
+soak: clients connect and leave, eight at a time; then clients with several threads make calls of
+all kinds on all GPUs until time is up.
 
-Before and after: descriptors and memory of every server, its child processes, and (where nvidia-smi
-is) the memory in use on its GPU; of a crowd also what it leaves in /dev/shm and beside the server's
-socket. Memory may grow by what an allocator keeps. Needs Python's standard library only; exit
-status 1 where anything is left behind or a client fails.
+Before and after, the descriptors, memory and child processes of every server are compared and, if
+nvidia-smi is installed, the memory in use on its GPU; after a crowd also the files in /dev/shm and
+in the folder of the server's socket. Memory may grow by what an allocator keeps. Needs Python's
+standard library only; exits with status 1 if anything is left behind or a client fails.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ from typing import NamedTuple
 from remote import PROBE, Machine
 
 REASONS = ("the server has too many clients", "no answer in time")
-"""Why clients are not served: the second where the host is too busy to greet all within 5 s."""
+"""Why clients are not served; the second if the host is too busy to greet all within 5 s."""
 
 AT_ONCE = 8
-"""Clients that come and go."""
+"""Clients that connect and leave at the same time."""
 
 COPIED = 100_000
-"""Bytes that each copies: within a message."""
+"""Bytes that each client copies: they fit into one message."""
 
 KEPT_BY_ALLOCATOR, MOST_OF_A_CLIENT, MOST_OF_THE_LISTENER = 2 << 20, 32 << 20, 64 << 20
-"""Bytes: that a server may keep; that a client may take of its host; that the listening process
-may grow by, whoever comes."""
+"""Bytes that a server may keep, that a client's process may use on the host, and by which the
+listening process may grow, however many clients connect."""
 
 HANG = 120.0
-"""Seconds after which a client that has said nothing is one that hangs."""
+"""Seconds after which a client that has not reported is taken to hang."""
 
 
 class Held(NamedTuple):
-    """What one server has."""
+    """Resources that one server uses."""
 
     descriptors: int
     resident: int
@@ -78,7 +78,7 @@ def held(pid: int, gpu: int) -> Held:
 
 
 def every_server(machine: Machine) -> list[Held]:
-    """Once the last client's process is gone."""
+    """The resources of all servers, once the last client's process has ended."""
     deadline = time.monotonic() + 20
     while True:
         now = [held(server.pid, gpu) for gpu, server in enumerate(machine.servers)]
@@ -88,13 +88,14 @@ def every_server(machine: Machine) -> list[Held]:
 
 
 def left_behind(machine: Machine) -> set[str]:
-    """Files that outlive processes: shared memory, and what lies beside the sockets."""
+    """Files that outlive processes: shared memory, and those in the folder of the sockets."""
     folders = (Path("/dev/shm"), Path(machine.folder.name))
     return {str(file) for folder in folders for file in folder.iterdir()}
 
 
 def compare(machine: Machine, what: str, work: Callable[[], str]) -> None:
-    """`work` makes clients and says what they did."""
+    """Compare the servers' resources before and after `work`, which runs clients and describes what
+    they did."""
     before = every_server(machine)
     begin = time.monotonic()
     done = work()
@@ -114,49 +115,50 @@ def compare(machine: Machine, what: str, work: Callable[[], str]) -> None:
         print(f"  descriptors {descriptors}, resident {resident}, GPU memory {memory}")
 
 
-# --- clients that come at once ---
+# --- clients that connect at once ---
 
 
-def be_client(library: Path, told: int, go: int) -> int:
-    """One client's life, in a process of its own; its exit status: 0 served, 1 refused, 2 wrong."""
+def client(library: Path, report: int, go: int) -> int:
+    """Run one client in a process of its own; exit status 0: served, 1: refused, 2: wrong
+    result."""
     cuda, size = ctypes.CDLL(str(library)), ctypes.c_size_t(COPIED)
     memory = ctypes.c_void_p()
-    here = ctypes.create_string_buffer(os.urandom(COPIED), COPIED)
+    sent = ctypes.create_string_buffer(os.urandom(COPIED), COPIED)
     back = ctypes.create_string_buffer(COPIED)
     refused = cuda.cudaMalloc(ctypes.byref(memory), size) != 0
-    wrong = not refused and cuda.cudaMemcpy(memory, here, size, 1) != 0
-    os.write(told, b"R" if refused else b"W" if wrong else b"S")
+    wrong = not refused and cuda.cudaMemcpy(memory, sent, size, 1) != 0
+    os.write(report, b"R" if refused else b"W" if wrong else b"S")
     if refused or wrong:
         return 1 if refused else 2
-    os.read(go, 1)  # its end
-    wrong = cuda.cudaMemcpy(back, memory, size, 2) != 0 or back.raw != here.raw
+    os.read(go, 1)  # returns when the pipe is closed
+    wrong = cuda.cudaMemcpy(back, memory, size, 2) != 0 or back.raw != sent.raw
     return 2 if wrong or cuda.cudaFree(memory) != 0 else 0
 
 
-def begin_client(library: Path, errors: Path, told: int, go: int, hold: int) -> int:
-    """The process that was begun."""
+def begin_client(library: Path, errors: Path, report: int, go: int, hold: int) -> int:
+    """Start a client; its process id."""
     process = os.fork()
     if process == 0:
         status = 2
         try:
-            os.close(hold)  # which ends once nobody else has it
+            os.close(hold)  # the pipe ends when the last process has closed it
             os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT), 2)
-            status = be_client(library, told, go)
+            status = client(library, report, go)
         finally:
             os._exit(status)
     return process
 
 
-def hear(told: int, count: int) -> Counter[str]:
-    """What so many clients have said, or those of them that do not hang."""
-    heard: Counter[str] = Counter()
-    while heard.total() < count and select.select([told], [], [], HANG)[0]:
-        heard.update(os.read(told, 4096).decode())
-    return heard
+def count_reports(reports: int, count: int) -> Counter[str]:
+    """Count the reports of ``count`` clients; those that hang send none."""
+    counts: Counter[str] = Counter()
+    while counts.total() < count and select.select([reports], [], [], HANG)[0]:
+        counts.update(os.read(reports, 4096).decode())
+    return counts
 
 
 def ended(processes: list[int]) -> Counter[int]:
-    """How often each exit status; those that hang are killed."""
+    """Count the exit statuses of processes; those that hang are killed."""
     statuses: Counter[int] = Counter()
     end = time.monotonic() + HANG
     for process in processes:
@@ -169,7 +171,7 @@ def ended(processes: list[int]) -> Counter[int]:
 
 
 def proportional(process: int) -> int:
-    """Bytes that the process has, and its part of what it shares; 0 where it has ended."""
+    """Proportional set size of a process, bytes; 0 if it has ended."""
     try:
         content = Path(f"/proc/{process}/smaps_rollup").read_text()
     except OSError:
@@ -180,11 +182,11 @@ def proportional(process: int) -> int:
 def crowd(machine: Machine, count: int, most: int, library: Path) -> str:
     server = machine.servers[0].pid
     before = held(server, 0).resident
-    (told, say), (go, hold) = os.pipe(), os.pipe()
+    (reports, report), (go, hold) = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory() as folder:
         errors = [Path(folder) / str(k) for k in range(count)]
-        processes = [begin_client(library, file, say, go, hold) for file in errors]
-        heard = hear(told, count)
+        processes = [begin_client(library, file, report, go, hold) for file in errors]
+        counts = count_reports(reports, count)
         now = held(server, 0)
         grown = now.resident - before
         largest = max(map(proportional, now.children), default=0)
@@ -192,20 +194,20 @@ def crowd(machine: Machine, count: int, most: int, library: Path) -> str:
         statuses = ended(processes)
         texts = (file.read_text(errors="replace") for file in errors)
         lines = Counter(line for text in texts for line in text.splitlines())
-    for end in told, say, go:
+    for end in reports, report, go:
         os.close(end)
-    served = heard["S"]
+    served = counts["S"]
     full, late = (sum(lines[line] for line in lines if why in line) for why in REASONS)
     memory = (
         f"listener {grown >> 10} KiB more, {len(now.children)} clients' processes of up to "
         f"{largest >> 10} KiB"
     )
     for what, right, otherwise in (
-        ("none hangs", heard.total() == count == statuses.total(), f"{heard}, {statuses}"),
-        ("as many as may be are served, unless they came to it too late",
-         served == min(count, most) or (served < most and full == 0 and late > 0), f"{heard}"),
-        ("what they copied is theirs", statuses[0] == served, f"{statuses}"),
-        ("every other has one line that says why",
+        ("none hangs", counts.total() == count == statuses.total(), f"{counts}, {statuses}"),
+        ("as many clients as allowed are served, unless they connected too late",
+         served == min(count, most) or (served < most and full == 0 and late > 0), f"{counts}"),
+        ("clients read back what they copied", statuses[0] == served, f"{statuses}"),
+        ("every refused client gives the reason in one line",
          full + late == lines.total() == count - served, f"{lines.most_common(5)}"),
         ("memory is within its limits",
          grown <= MOST_OF_THE_LISTENER and largest <= MOST_OF_A_CLIENT, memory),
@@ -214,7 +216,7 @@ def crowd(machine: Machine, count: int, most: int, library: Path) -> str:
     return f"{served} served, {full} too many, {late} too late; {memory}"
 
 
-# --- clients that come and go ---
+# --- clients that connect and leave ---
 
 
 def connects(machine: Machine, count: int, shared: bool) -> str:
@@ -236,13 +238,13 @@ def mixed(machine: Machine, seconds: float, shared: bool) -> str:
     clients = rounds = 0
     end = time.monotonic() + seconds
     before = machine.failed
-    while (left := end - time.monotonic()) > 0 and machine.failed == before:
-        whole = max(1, round(min(left, 60)))
-        told = machine.run(
+    while (remaining := end - time.monotonic()) > 0 and machine.failed == before:
+        whole = max(1, round(min(remaining, 60)))
+        output = machine.run(
             "mixed calls", PROBE, "soak", whole, remote=gpus, shared=shared, quiet=True
         )
         clients += 1
-        rounds += int(told.split()[0]) if told else 0
+        rounds += int(output.split()[0]) if output else 0
     return f"{rounds} rounds by {clients} clients"
 
 
@@ -255,9 +257,11 @@ def main() -> int:
     parser.add_argument("--transport", choices=("tls", "plain", "shared-memory"), default="tls")
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--clients", type=int, default=1000)
-    parser.add_argument("--max-clients", type=int, default=64, help="of a crowd's server")
-    parser.add_argument("--gpus", type=int, default=1, help="of clients that come and go")
-    parser.add_argument("--seconds", type=float, default=600, help="of mixed calls")
+    parser.add_argument("--max-clients", type=int, default=64, help="limit of a crowd's server")
+    parser.add_argument(
+        "--gpus", type=int, default=1, help="servers of clients that connect and leave"
+    )
+    parser.add_argument("--seconds", type=float, default=600, help="duration of mixed calls")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     plain, shared = (options.transport == name for name in ("plain", "shared-memory"))

@@ -1,13 +1,13 @@
-"""How long do fits, forecasts, commands, plans and figures take? Each figure with its bound.
+"""How long do fits, forecasts, commands, plans and figures take? Each time has a bound.
 
     .venv/bin/python lab/benchmarks/speed.py [SUBJECT...] [--models NATIVE.json REMOTE.json]
         [--keep]
 
-The least of several runs is reported, in seconds of the clock and of the processor (all threads,
-all processes): machines are shared, and the least is what the work costs. Bounds are for two idle
-cores of the machine that README's figures are of. Subjects are the functions below, by default all.
-Plans and figures take the models of two paths, by default fitted here. ``--keep`` adds the figures
-to history.jsonl. Ends with status 1 if a bound is missed.
+The shortest of several runs is reported, as wall time and processor time (all threads, all
+processes): machines are shared, and the shortest time is the least disturbed. Bounds are for two
+idle cores of the machine on which README's figures were measured. Subjects are the functions below,
+by default all. Plans and figures need the models of two paths, by default fitted here. ``--keep``
+adds the figures to history.jsonl. Exits with status 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from gpucast import _core
 from gpucast.answers.planning.plan import plan_request
 from gpucast.answers.planning.reading import of_values, read
 from gpucast.data import jsonl
-from gpucast.fitting import selection as problem
+from gpucast.fitting.selection import problem_of
 from gpucast.util.tables import print_table
 from gpucast.util.typed_json import to_json
 from lab.forecasters.asking import answers
@@ -46,7 +46,7 @@ from lab.studies.accuracy import made
 from lab.studies.synthetic import GPU_GRID, N_GRID, TRUTHS
 
 HISTORY = Path(__file__).with_name("history.jsonl")
-"""What was found before: a line a figure."""
+"""Figures of earlier runs, one per line."""
 GPUCAST = Path(sys.executable).parent / "gpucast"
 LARGEST_K = 128
 JOBS, COUNTS = 1000, 64
@@ -58,8 +58,8 @@ THERMO = "   100000   299.84512     -5757722.4     1111356.7    -4646365.7     0
 
 @dataclass(frozen=True)
 class Figure:
-    """What some work takes: seconds of the clock, and of the processor (all threads, all processes
-    that were waited for); ``bound``: of the clock, on an idle machine of two cores."""
+    """Wall and processor seconds of some work (all threads, and all processes that were waited
+    for); ``bound``: of the wall time, on an idle machine of two cores."""
 
     what: str
     seconds: float
@@ -74,8 +74,7 @@ class Figure:
 
 
 def least(what: str, work: Callable[[], object], runs: int, bound: float | None = None) -> Figure:
-    """The least of several runs, after one that is not counted: machines are shared, and the least
-    is what the work costs."""
+    """The shortest of several runs, after one that is not counted."""
     work()
     runs_taken = []
     for _ in range(runs):
@@ -86,14 +85,14 @@ def least(what: str, work: Callable[[], object], runs: int, bound: float | None 
 
 
 def processor_seconds() -> float:
-    """Processor seconds of this process and of those that it waited for."""
+    """Processor seconds of this process and of the processes that it waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def finish(figures: Sequence[Figure], keep: bool) -> int:
-    """Prints the figures beside those kept last on a machine like this; exit status 1 if a bound is
-    missed."""
+    """Print the figures and those kept last on a machine like this one; the exit status is 1 if a
+    bound is missed."""
     here = machine()
     entries = map(json.loads, HISTORY.read_text(encoding="utf-8").splitlines())
     before = {
@@ -117,7 +116,7 @@ def finish(figures: Sequence[Figure], keep: bool) -> int:
 
 
 def machine() -> tuple[str, int]:
-    """The processor's name, and the cores that this process may use."""
+    """The processor's name, and the number of cores that this process may use."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "unknown"), len(os.sched_getaffinity(0))
@@ -153,7 +152,7 @@ def samples(repeats: int) -> _core.Observations:
 
 
 def library(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
-    """Fits, forecasts and records read, as Python calls."""
+    """Time fits, forecasts and the reading of records, as Python calls."""
     model = _core.Model("wave", "linear", "star-serial", cores=TRUTHS["native"].c)
     integers = _core.default_integers(model, LARGEST_K)
     few = samples(5)
@@ -167,7 +166,7 @@ def library(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
     group = {"path": "native", "schedule": "star-serial", "kernel": "tuned", "memory": "pageable"}
     n = np.repeat(np.geomspace(1e3, 1e6, 125_000).round(), 8)
     gpus = np.tile(np.arange(1.0, 9.0), 125_000)
-    posed = problem.pose(data)
+    posed = problem_of(data)
     lines = (jsonl.to_line(data.steps[0]) + "\n").encode() * 100_000
     for what, work, runs, bound in (
         ("fit of 140 samples, k from 1 to 128", lambda: _core.fit(model, few, integers), 20, 0.02),
@@ -185,7 +184,7 @@ def library(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
 
 
 def commands(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
-    """From the shell to the answer."""
+    """Time commands, from the shell to the answer."""
     gc.fit(made(TRUTHS["native"], 1, 0.08).dataset()).save(folder / "of-steps.json")
     for path in ("native", "remote"):
         gc.fit(
@@ -205,20 +204,21 @@ def command(folder: Path, *words: object) -> Callable[[], object]:
 
 
 def beside_extrap(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
-    """A fit of ours, without the intervals that Extra-P does not give, and Extra-P's."""
+    """Time Extra-P's fit, and gpucast's without the intervals that Extra-P does not give."""
     if not EXTRAP.exists():
         return
     data = [made(TRUTHS["native"], seed, 0.0).dataset() for seed in range(3)]
-    asked = pandas.DataFrame({"n": [1000.0], "gpus": [8.0]})
-    questions = [(samples_of(steps.steps), asked) for steps in data]
+    query = pandas.DataFrame({"n": [1000.0], "gpus": [8.0]})
+    questions = [(samples_of(steps.steps), query) for steps in data]
     elapsed = min(float(a.elapsed.min()) for way in OF_SAMPLES for a in answers(way, questions))
     yield least("fit without intervals", lambda: gc.fit(data[0], replicates=0), 5, elapsed)
     yield Figure("Extra-P's fit of the same", elapsed, elapsed)
 
 
 def plans(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
-    """1,000 jobs, each of its own size, on 3 machines with 64 GPU counts each: with probabilities,
-    deadlines, fronts, schedule and bounds; and with iso-efficiency and break-even sizes."""
+    """Time plans of 1,000 jobs, all of different sizes, on 3 machines with 64 GPU counts each: with
+    probabilities, deadlines, fronts, schedule and bounds; and with iso-efficiency and break-even
+    sizes."""
     if paths:
         native, remote = (gc.load_model(path) for path in paths)
     else:
@@ -245,7 +245,7 @@ def plans(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
 
 
 def figures(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
-    """``gpucast figures paper``: ten figures of h200-x4 and of the documents, each as PDF, SVG
+    """Time ``gpucast figures paper``: ten figures of h200-x4 and of the documents, each as PDF, SVG
     and PNG, with the paper's model of the native and of the remote path."""
     if not paths:
         paths = [folder / "native.json", folder / "remote.json"]
@@ -265,7 +265,7 @@ def figures(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
 
 
 def imports(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
-    """``gpucast import`` of a folder of logs of five programs, mostly thermodynamic output."""
+    """Time ``gpucast import`` of a folder of logs of five programs, mostly thermodynamic output."""
     logs = folder / "logs"
     logs.mkdir()
     names = ("lammps-gpu-screen", "gromacs", "namd3", "amber-mdout", "carpetx")
@@ -276,7 +276,7 @@ def imports(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
         filling = LOG_BYTES - sum(map(len, lines))
         output = (THERMO * (filling // len(THERMO) + 1))[:filling]
         text = "".join((*lines[:middle], output, "\n", *lines[middle:]))
-        # Sizes of their own, so that no two logs are of the same run.
+        # All sizes differ, so that no two logs describe the same run.
         for size in ("108000", "81743", "64871", "408609", "16777216"):
             text = text.replace(size, str(int(size) + at))
         (logs / f"{at}.log").write_text(text)
@@ -285,7 +285,7 @@ def imports(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
 
 
 def programs(folder: Path, paths: Sequence[Path]) -> Iterator[Figure]:
-    """A fit of any program: twenty sizes on ten GPU counts, with noise of 2 %."""
+    """Time a fit of any program: twenty sizes on ten GPU counts, with noise of 2 %."""
     n, gpus = np.meshgrid(np.geomspace(1e4, 1e8, 20).round(), 2 ** np.arange(10))
     share = n / gpus
     seconds = 1e-4 + 2.6e-9 * share + (gpus > 1) * (5e-5 * np.log2(gpus) + 1e-7 * share ** (2 / 3))

@@ -1,10 +1,10 @@
-"""How much recording lengthens steps, and whether traces hold what programs did: on a GPU.
+"""How much does recording lengthen steps, and do traces hold what programs did? Runs on a GPU.
 
     python lab/benchmarks/trace.py --build build/gpu -o FOLDER  run, then check
-    python lab/benchmarks/trace.py --check FOLDER               what came from there, by pandas
+    python lab/benchmarks/trace.py --check FOLDER               results of such a run, by pandas
 
-Each program runs native and recorded in turns, so that both see the same minutes. FOLDER gets
-results.jsonl (a line a run), refusals.txt and traces.tar, which holds the smaller traces.
+Native and recorded runs of a program alternate, so that both see the same load. FOLDER gets
+results.jsonl (a line for each run), refusals.txt and traces.tar, which holds the smaller traces.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-try:  # not on every machine with a GPU
+try:  # pandas is not on every machine with a GPU
     import pandas as pd
     import pyarrow as pa
 except ImportError:
@@ -34,7 +34,7 @@ except ImportError:
 
 HERE = Path(__file__).resolve().parent
 PATIENCE = 60  # s
-LARGEST, ALL = 3_000_000, 15_000_000  # bytes of a trace that is kept, and of them together
+LARGEST, ALL = 3_000_000, 15_000_000  # bytes: the largest trace that is kept, and all kept traces
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Case:
     """A program to record.
 
     Attributes:
-        whole: whether all that it asked has to be in the trace.
-        limit: of its step's growth by being recorded, a share; None where none is promised.
-        size: of its trace at most, bytes.
-        variables: of the recorder's environment (trace/src/settings.h).
+        whole: whether everything that the program requested must be in the trace.
+        limit: the share by which recording may lengthen its step; None if none is promised.
+        size: the largest size of its trace, bytes.
+        variables: environment variables of the recorder (trace/src/settings.h).
     """
 
     name: str
@@ -59,7 +59,7 @@ class Case:
 
 
 def cases(build: Path) -> list[Case]:
-    """All of them, those of which the steps are compared first."""
+    """All programs, first those whose steps are compared."""
     probe = str(build / "trace/probe/gpucast-trace-probe")
     mdapp = [str(build / "mdapp/gpucast-mdapp"), "measure", "--engine", "cuda", "--quiet"]
     mdapp += ["--n", "4096", "--max-time", "0.2", "--force", "-o", "/dev/null", "--schedule"]
@@ -101,10 +101,10 @@ def cases(build: Path) -> list[Case]:
 
 
 def overhead(build: Path) -> list[Case]:
-    """How light phases lengthen steps: programs that are in one nearly all the time.
+    """Programs that are in a light phase nearly all the time, to see how it lengthens steps.
 
-    Those whose name ends with ``begin`` are so from the first call: what differs from the others is
-    what remains when the GPU's work is no longer recorded.
+    Those whose name ends with ``begin`` are in one from the first call: their difference from the
+    others is what remains after the recording of the GPU's work has stopped.
     """
     probe = str(build / "trace/probe/gpucast-trace-probe")
     programs = {
@@ -126,14 +126,14 @@ def overhead(build: Path) -> list[Case]:
 
 
 def run(case: Case, folder: Path, build: Path) -> Iterator[dict[str, Any]]:
-    """Native and recorded runs in turns; a result each."""
+    """Alternate native and recorded runs; yield the result of each."""
     trace = folder / f"{case.name}.trace"
     gpucast = [sys.executable, "-m", "gpucast.cli", "trace", "--steps", "0", "--force"]
     paths = [str(HERE.parents[1] / "python"), os.environ.get("PYTHONPATH", "")]
     variables = os.environ | {
         "GPUCAST_TRACE_LIB": str(build / "trace"),
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        "GPUCAST_TRACE_LOG": "1",  # whether NVTX asked for us, and what CUPTI said
+        "GPUCAST_TRACE_LOG": "1",  # logs whether NVTX loaded the recorder, and CUPTI's errors
         **case.variables,
     }
     for number in range(case.rounds):
@@ -154,14 +154,15 @@ def run(case: Case, folder: Path, build: Path) -> Iterator[dict[str, Any]]:
 
 
 def second_run(trace: Path) -> float | None:
-    """us of a step as a trace's second run told."""
+    """Microseconds of a step in a trace's second run."""
     with zipfile.ZipFile(trace) as archive:
         seconds = json.loads(archive.read("run.json")).get("seconds_untraced")
     return None if seconds is None else 1e6 * seconds
 
 
 def finished(command: list[str], variables: dict[str, str]) -> tuple[int, str, str]:
-    """Exit status, stdout and stderr; what hangs is ended with all that it started."""
+    """Exit status, stdout and stderr; a command that hangs is killed with all processes it
+    started."""
     process = subprocess.Popen(
         command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True,
@@ -176,7 +177,7 @@ def finished(command: list[str], variables: dict[str, str]) -> tuple[int, str, s
 
 
 def refusals(folder: Path, build: Path) -> Iterator[str]:
-    """Programs that cannot be recorded: what is said, and the exit status."""
+    """Messages and exit statuses of programs that cannot be recorded."""
     probe = str(build / "trace/probe/gpucast-trace-probe")
     profiler = (
         "import torch; from torch.profiler import profile\nwith profile(): torch.ones(9).cuda()"
@@ -192,13 +193,13 @@ def refusals(folder: Path, build: Path) -> Iterator[str]:
 
 
 def measure(folder: Path, build: Path, only: str | None, seconds: float) -> None:
-    """All cases, or those of ``only``; none is begun after so many seconds."""
+    """Run all cases, or those of ``only``; none begins after ``seconds``."""
     end = time.monotonic() + seconds
     with (folder / "results.jsonl").open("w") as results:
         known = [] if only == "overhead" else cases(build)
         for case in known if only is None else known + overhead(build):
             if time.monotonic() > end:
-                print(f"{case.name}: not begun")
+                print(f"{case.name}: not run, time is up")
             elif only in (None, "overhead") or case.name in only.split(","):
                 begin = time.monotonic()
                 ran = []
@@ -207,7 +208,7 @@ def measure(folder: Path, build: Path, only: str | None, seconds: float) -> None
                     results.flush()
                     ran.append(result)
                 print(f"{case.name}: {time.monotonic() - begin:.1f} s")
-                for problem in _lengthened(case, ran):
+                for problem in _compare_steps(case, ran):
                     print(f"  WRONG: {problem}")
     if only is None and time.monotonic() < end:
         lines = list(refusals(folder, build))
@@ -233,11 +234,11 @@ COLUMNS = {
     "phases": ["start_ns", "end_ns", "full"],
     "names": ["id", "text"],
 }  # fmt: skip
-"""What is looked at of each table of a trace, with a column more: the process."""
+"""Columns that are checked of each table of a trace; the process is added to them."""
 
 
 class Tables:
-    """A trace's tables, rows of all processes together; calls have their name as ``text``."""
+    """A trace's tables, with the rows of all processes; ``text`` is the name of a call."""
 
     def __init__(self, content: bytes) -> None:
         self.processes = []
@@ -266,7 +267,7 @@ class Tables:
         self.calls = tables["calls"].merge(names, how="left", on=["process", "name"])
 
     def in_phases(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows in time's order, with the phase that they lie in; NaN: in none."""
+        """Rows in order of time, with their phase; NaN: outside all phases."""
         phases = self.phases.rename(columns={"end_ns": "phase_end"}).sort_values("start_ns")
         phases = phases.assign(phase_start=phases.start_ns).astype({"full": float})
         rows = rows.sort_values("start_ns")
@@ -275,17 +276,17 @@ class Tables:
 
 
 def whole_batches(entry: str, content: bytes) -> pd.DataFrame:
-    """The rows of a table, which may be cut off."""
+    """The rows of a table that may be truncated."""
     stream, batches = pa.ipc.open_stream(content), []
     try:
         batches.extend(stream)
     except pa.ArrowInvalid:
-        print(f"  {entry}: cut off")
+        print(f"  {entry}: truncated")
     return pa.Table.from_batches(batches, stream.schema).to_pandas()
 
 
 def counted(tables: Tables) -> Counter[str]:
-    """What is in a trace, in the words of the probe."""
+    """Count the events of a trace, under the probe's names."""
     counts = Counter(tables.calls.text.dropna())
     work, waits = tables.work, tables.waits.kind.value_counts()
     kernels, sets = work[work.kind == 0], work[work.kind == 2]
@@ -302,34 +303,34 @@ def counted(tables: Tables) -> Counter[str]:
     return counts
 
 
-def findings(case: Case, tables: Tables, answers: list[dict[str, Any]]) -> Iterator[str]:
-    """What is wrong with a trace; nothing where all is right. ``answers``: the programs' own."""
+def errors_of(case: Case, tables: Tables, answers: list[dict[str, Any]]) -> Iterator[str]:
+    """Errors of a trace, if any. ``answers``: what the programs themselves counted."""
     if other := set(tables.phases.full) - {0, 1, 2}:
         yield f"phases of kinds {sorted(other)}, which this gpucast does not know"
         return
-    counts, asked = counted(tables), Counter[str]()
+    counts, requested = counted(tables), Counter[str]()
     light = bool((tables.phases.full == 0).any())
     for answer in answers:
-        asked.update(answer["asked"])
-    for word, count in asked.items():
+        requested.update(answer["asked"])
+    for word, count in requested.items():
         calls_alone = word.startswith(("cuda", "cu")) or word == "ranges"
         if case.whole and (calls_alone or not light) and counts[word] != count:
-            # Without a light phase all that was asked is there; calls always are.
-            yield f"{word}: {counts[word]}, asked for {count}"
+            # Without a light phase everything requested is recorded; calls always are.
+            yield f"{word}: {counts[word]}, expected {count}"
     for process in tables.processes:
         for word in ("lost", "untimed"):
             if process.get(word):
                 yield f"{process[word]} records {word}"
     if shared := int(tables.calls.duplicated(KEY, keep=False).sum()):
-        yield f"{shared} calls bear a number that others bear, too"
+        yield f"{shared} calls share their number with others"
     calls = pd.MultiIndex.from_frame(tables.calls[KEY])
     orphans = int((~pd.MultiIndex.from_frame(tables.work[KEY]).isin(calls)).sum())
-    # A process that is cut off may have lost the call's record, which ends after the work's.
+    # A process that is killed may have lost the call's record, which ends after the work's.
     if orphans > sum(process["ended"] == "open" for process in tables.processes):
-        yield f"{orphans} pieces of work without their call"
+        yield f"{orphans} GPU activities have no call"
     if light:
         yield from _misplaced(tables)
-        return  # a wait may be recorded, and not the recording of its event
+        return  # a wait may be recorded without the recording of its event
     waits, ends = tables.waits, ["process", "recording"]
     recorded = pd.MultiIndex.from_frame(waits.loc[waits.kind == 5, ends])
     for kind in (1, 2):
@@ -343,15 +344,18 @@ ASKS = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cudaMemcpy
 
 
 def _misplaced(tables: Tables) -> Iterator[str]:
-    """Work that is missing in full phases, or there in light ones; how far from a switch."""
+    """Errors: work missing in full phases or present in light ones, and its distance from a
+    switch."""
     calls = tables.calls.reset_index(names="place")
-    captured = calls.place[calls.text == "cudaStreamEndCapture"].max()  # launches before: a graph's
+    captured = calls.place[
+        calls.text == "cudaStreamEndCapture"
+    ].max()  # earlier launches belong to a graph
     works = tables.work.groupby(KEY).size().rename("works")
     calls = tables.in_phases(calls[calls.text.isin(ASKS)]).join(works, on=KEY).fillna({"works": 0})
     full, light = calls[calls.full == 1], calls[calls.full == 0]
     worked = int((light.works > 0).sum())
     print(
-        f"  calls that ask for work, by phase: {len(full)} full, {len(light)} light, "
+        f"  calls that launch work, by phase: {len(full)} full, {len(light)} light, "
         f"{int((calls.full == 2).sum())} without kernels, which the recorder noticed, "
         f"{int(calls.full.isna().sum())} between"
     )
@@ -372,7 +376,8 @@ def _misplaced(tables: Tables) -> Iterator[str]:
 
 
 def steps_by_phase(tables: Tables) -> dict[int, list[float]]:
-    """Steps (us) of the first thread, from wait to wait, in full (1) and light (0) phases."""
+    """Steps (microseconds) of the first thread, from wait to wait, in full (1) and light (0)
+    phases."""
     waits = ("cudaMemcpy", "cudaStreamSynchronize", "cudaEventSynchronize")
     calls = tables.calls[(tables.calls.thread == 0) & tables.calls.text.isin(waits)]
     ends = calls.sort_values("end_ns")[["process", "end_ns"]]
@@ -383,7 +388,7 @@ def steps_by_phase(tables: Tables) -> dict[int, list[float]]:
 
 
 def check(folder: Path, build: Path) -> int:
-    """Print what recording took and what is wrong; how many things are."""
+    """Print how recording lengthened steps and what is wrong; the number of errors."""
     results: dict[str, list[dict[str, Any]]] = {}
     for line in (folder / "results.jsonl").read_text().splitlines():
         result = json.loads(line)
@@ -394,22 +399,22 @@ def check(folder: Path, build: Path) -> int:
         for case in {case.name: case for case in cases(build) + overhead(build)}.values():
             if case.name in results:
                 print(f"== {case.name}")
-                problems = list(_lengthened(case, results[case.name]))
+                problems = list(_compare_steps(case, results[case.name]))
                 stream = traces.get(f"{case.name}.trace")
                 if stream is not None:
                     tables = Tables(stream.read())
                     last = [run for run in results[case.name] if run["recorded"]][-1]
-                    problems += findings(case, tables, last["said"])
-                    problems += _lengthened_by_phase(case, tables, results[case.name])
+                    problems += errors_of(case, tables, last["said"])
+                    problems += _compare_phases(case, tables, results[case.name])
                 for problem in problems:
                     print(f"  WRONG: {problem}")
                 wrong += len(problems)
-    print(f"{wrong} things are wrong" if wrong else "all as it should be")
+    print(f"{wrong} errors" if wrong else "no errors")
     return wrong
 
 
-def _lengthened(case: Case, results: list[dict[str, Any]]) -> Iterator[str]:
-    """Prints the steps without and with the recorder; what is wrong with how the runs ended."""
+def _compare_steps(case: Case, results: list[dict[str, Any]]) -> Iterator[str]:
+    """Print the steps without and with the recorder; yield errors in how the runs ended."""
     for result in results:
         if result["status"] != (0 if case.name != "kill" else 137 if result["recorded"] else -9):
             yield f"status {result['status']}: {result['stderr']}"
@@ -419,8 +424,8 @@ def _lengthened(case: Case, results: list[dict[str, Any]]) -> Iterator[str]:
         for recorded in (False, True)
     }
     last = [run for run in results if run["recorded"]][-1]
-    told = " | ".join(last["stderr"].strip().splitlines())[-300:]
-    print(f"  {(last['bytes'] or 0) / 1e6:.3g} MB; {told}")
+    messages = " | ".join(last["stderr"].strip().splitlines())[-300:]
+    print(f"  {(last['bytes'] or 0) / 1e6:.3g} MB; {messages}")
     if case.size is not None and last["bytes"] > case.size:
         yield f"{last['bytes'] / 1e6:.3g} MB, at most {case.size / 1e6:.3g} promised"
     if all(steps.values()):
@@ -431,13 +436,11 @@ def _lengthened(case: Case, results: list[dict[str, Any]]) -> Iterator[str]:
             more = recorded / native - 1
             print(f"  {word}: native {native:.2f}, recorded {recorded:.2f}: {more:+.1%}")
         native = statistics.median(run["median_us"] for run in steps[False])
-        for told in [run["second_run"] for run in results if run.get("second_run")]:
-            print(f"  second run: {told:.2f}, {told / native - 1:+.1%}")
+        for second in [run["second_run"] for run in results if run.get("second_run")]:
+            print(f"  second run: {second:.2f}, {second / native - 1:+.1%}")
 
 
-def _lengthened_by_phase(
-    case: Case, tables: Tables, results: list[dict[str, Any]]
-) -> Iterator[str]:
+def _compare_phases(case: Case, tables: Tables, results: list[dict[str, Any]]) -> Iterator[str]:
     native = [r["said"][0]["median_us"] for r in results if r["said"] and not r["recorded"]]
     steps = steps_by_phase(tables)
     if case.limit is None or not native or not steps[0]:
@@ -457,7 +460,7 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=Path("build/gpu"))
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--only", help="cases, separated by commas; or `overhead`")
-    parser.add_argument("--seconds", type=float, default=400, help="no case begins after them")
+    parser.add_argument("--seconds", type=float, default=400, help="no case begins after this time")
     parser.add_argument("--check", type=Path, metavar="FOLDER")
     given = parser.parse_args()
     build = given.build.resolve()
@@ -468,7 +471,7 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         measure(folder, build, given.only, given.seconds)
     if pd is None:
-        print("no pandas and pyarrow here: check what is in the folder elsewhere")
+        print("pandas and pyarrow are not installed: check the folder on another machine")
         return 0
     return 1 if check(folder, build) else 0
 

@@ -1,9 +1,9 @@
-"""Trains a small network with PyTorch for a while: what lab/benchmarks/trace.py records of it.
+"""Train a small network with PyTorch for a while, so that lab/benchmarks/trace.py can record it.
 
     trace_torch.py STEPS            in this process
-    trace_torch.py STEPS spawned    in two, started by torch.multiprocessing
+    trace_torch.py STEPS spawned    in two processes, started by torch.multiprocessing
 
-Prints as one line of JSON how long a step took.
+Prints one line of JSON with the time of a step.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Turn the tables in programs/source into the bundled datasets in programs.
 
-All tables have the columns program, case, machine, n, gpus, seconds and notes; what else a record
-says (what n counts, nodes, ranks, the simulated time of a step, rounding) is read from the notes or
-stands in datasets.toml beside them. Run after any change: python lab/data/convert_programs.py
+All tables have the columns program, case, machine, n, gpus, seconds and notes. The other fields of
+a record (the meaning of n, nodes, ranks, the simulated time of a step, rounding) come from the
+notes or from datasets.toml in the same folder. Run after any change: python
+lab/data/convert_programs.py
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ About = Mapping[str, Any]
 """A dataset's or a machine's entry in datasets.toml."""
 
 _OURS = ("column", "gpus_per_node")
-"""Fields of a machine's entry that are about the table, not of the machine's record."""
+"""Fields of a machine's entry that describe the table and are not in the machine's record."""
 
 
 def datasets() -> dict[str, str]:
-    """Content of every dataset's file, by name."""
+    """The content of every dataset's file, by name."""
     known = tomllib.loads((FOLDER / "source" / "datasets.toml").read_text(encoding="utf-8"))
     return {name: jsonl.to_text(map(jsonl.record, _records(name, about)))
             for name, about in known.items()}  # fmt: skip
@@ -62,18 +63,18 @@ def _step(row: Mapping[str, str], about: About) -> Fields:
 
 
 def _machine_of(row: Mapping[str, str], machines: Sequence[About]) -> About:
-    # Several tables name the GPU count in the machine, so that only its beginning is compared.
+    # Several tables put the GPU count into the machine's name: only its beginning is compared.
     return next(known for known in machines if row["machine"].startswith(known["column"]))
 
 
-def _program(told: str) -> str:
-    """Name and version, without how it was built, of which the caveats speak."""
-    return re.split(r" \(|, ", told)[0]
+def _program(text: str) -> str:
+    """Name and version, without build options, which the caveats give."""
+    return re.split(r" \(|, ", text)[0]
 
 
-def _case(told: str, about: About) -> str:
-    """What must be the same for times to be comparable, without what only names the size."""
-    return ", ".join(re.findall(about["setting"], told)) if "setting" in about else told
+def _case(text: str, about: About) -> str:
+    """The settings under which times are comparable, without words that only name the size."""
+    return ", ".join(re.findall(about["setting"], text)) if "setting" in about else text
 
 
 def _nodes(gpus: int, machine: About) -> int | None:

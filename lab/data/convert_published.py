@@ -1,7 +1,7 @@
 """Turn the tables in published/source into the bundled datasets in published.
 
-Each function converts one source document's table; titles and machines are those of datasets.toml
-beside the tables. Run after any change: python lab/data/convert_published.py
+Each function converts one source document's table; titles and machines come from datasets.toml in
+the tables' folder. Run after any change: python lab/data/convert_published.py
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Fields = dict[str, object]
 
 
 def datasets() -> dict[str, str]:
-    """Content of every bundled dataset's file, by name."""
+    """The content of every bundled dataset's file, by name."""
     made = {
         "p2p-copy": p2p_copy(),
         "dscuda": dscuda("improved"),
@@ -42,7 +42,7 @@ def datasets() -> dict[str, str]:
 
 
 def _about(title: str, machines: list[Fields]) -> Iterator[Fields]:
-    """The records that a dataset begins with."""
+    """The first records of a dataset."""
     for machine in machines:
         yield {"kind": "machine", **machine}
     yield {"kind": "note", "text": title, "about": {"title": title}}
@@ -61,7 +61,7 @@ def p2p_copy() -> Iterator[Fields]:
 
 
 def dscuda(version: str) -> Iterator[Fields]:
-    """Claret's steps on one GPU, local and remote, with the copies of the remote paths."""
+    """Steps of Claret on one GPU, local and remote, with the copies of the remote paths."""
     machine = "geforce-gtx280"
     for row in _rows("dscuda_transfer.csv"):
         for path in ("infiniband", "ethernet100"):
@@ -101,8 +101,8 @@ def bandwidthtest() -> Iterator[Fields]:
 def host_memory() -> Iterator[Fields]:
     """Loops over 50 MB of host memory of four kinds, by the GPU and by the CPU."""
     for row in _rows("host_memory_gtx480.csv"):
-        told = {"memory": _memory(row), "seconds": [float(row["seconds"])]}
-        yield {"kind": "host_memory", "machine": _GTX480, **row, **told}
+        fields = {"memory": _memory(row), "seconds": [float(row["seconds"])]}
+        yield {"kind": "host_memory", "machine": _GTX480, **row, **fields}
 
 
 def copy_timed() -> Iterator[Fields]:
@@ -150,7 +150,7 @@ def _memory(row: dict[str, str]) -> str:
 
 
 def _copy(machine: str, route: str, **more: object) -> Fields:
-    """A transfer record; natively, alone and of unknown memory unless told otherwise."""
+    """A transfer record; native, alone and of unknown memory unless ``more`` differs."""
     start, end = ENDS[route]
     return {
         "kind": "transfer", "machine": machine, "path": "native", "memory": "unknown",
@@ -160,7 +160,7 @@ def _copy(machine: str, route: str, **more: object) -> Fields:
 
 
 def _at_rate(size: int, printed: str, unit: int, counted: int = 1) -> Fields:
-    """Bytes, seconds and uncertainty of a copy of which a rate was printed, in units a second.
+    """Bytes, seconds and uncertainty of a copy whose rate was printed, in units per second.
 
     ``counted``: how often the source counts each byte.
     """

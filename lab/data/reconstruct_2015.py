@@ -3,10 +3,10 @@
     python lab/data/reconstruct_2015.py
 
 Quantities with bounds are drawn from a triangular distribution of their logarithm, which is most
-likely at `value` and ends at `low` and `high`; each from a stream of its own, so that a quantity
-added here changes no other. Both paths share what concerns GPUs and host, draw by draw: what they
-differ in is communication alone. The draws are the models' replicates, so every forecast carries
-what is not known.
+likely at `value` and ends at `low` and `high`; each has a random stream of its own, so that a
+quantity added here changes no other. Both paths share the draws of GPU and host quantities and
+differ in communication alone. The draws are the models' replicates, so that every forecast carries
+the uncertainty.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ PAGE = ROOT / "docs" / "machine-2015.md"
 TEMPLATE = Path(__file__).with_name("machine-2015.md.jinja")
 NAME = "reconstructed-2015"
 PATHS = {"native": "expansion-box", "remote": "ds-cuda"}
-"""Words of ours, so that no measured path of another machine is taken for one of these."""
+"""Names of our own, so that no measured path of another machine is taken for one of these."""
 
 DRAWS = 200
-T90 = 1.645  # a normal distribution's: the draws stand for all that is held possible
-DIGITS = 6  # of what is written; platforms differ in the last of a double
+T90 = 1.645  # of a normal distribution: the draws stand for all values thought possible
+DIGITS = 6  # written; platforms differ in the last digit of a double
 
 Array = NDArray[np.float64]
 
 
 class About(TypedDict):
-    """What the models are called, and by path what it was."""
+    """Title and label of the models, and a description of each path."""
 
     title: str
     label: str
@@ -64,26 +64,28 @@ def read() -> tuple[About, dict[str, list[Quantity]]]:
     return content, groups
 
 
-def _check(each: Quantity) -> None:
-    if (each.source is None) == (each.assumed is None):
-        raise SystemExit(f"{each.name}: needs either a source or why it was assumed")
-    bounded = each.low is not None and each.high is not None
-    if bounded != (each.range is not None):
-        raise SystemExit(f"{each.name}: low, high and range go together")
-    if bounded and not each.low <= each.value <= each.high:
-        raise SystemExit(f"{each.name}: its value lies outside its bounds")
+def _check(entry: Quantity) -> None:
+    if (entry.source is None) == (entry.assumed is None):
+        raise SystemExit(f"{entry.name}: needs either a source or why it was assumed")
+    bounded = entry.low is not None and entry.high is not None
+    if bounded != (entry.range is not None):
+        raise SystemExit(f"{entry.name}: low, high and range go together")
+    if bounded and not entry.low <= entry.value <= entry.high:
+        raise SystemExit(f"{entry.name}: its value lies outside its bounds")
 
 
-def draws(path: str, each: Quantity) -> Array:
-    """DRAWS values of a quantity; the same for the same name of the same path."""
-    if each.low is None or each.high is None:
-        return np.full(DRAWS, float(each.value))
-    stream = np.random.default_rng([2015, zlib.crc32(f"{path}.{each.name}".encode())])
-    return np.exp(stream.triangular(np.log(each.low), np.log(each.value), np.log(each.high), DRAWS))
+def draws(path: str, entry: Quantity) -> Array:
+    """DRAWS values of a quantity; the same path and name always give the same draws."""
+    if entry.low is None or entry.high is None:
+        return np.full(DRAWS, float(entry.value))
+    stream = np.random.default_rng([2015, zlib.crc32(f"{path}.{entry.name}".encode())])
+    return np.exp(
+        stream.triangular(np.log(entry.low), np.log(entry.value), np.log(entry.high), DRAWS)
+    )
 
 
 def parameters(values: dict[str, Array]) -> dict[str, Array]:
-    """The paper's parameters from quantities; numbers or arrays alike."""
+    """The paper's parameters from quantities, which may be numbers or arrays."""
     t_gpu = values["cycles_per_pair"] / (values["cores"] * values["clock"])
     if "L_copy" not in values:
         return {**values, "t_gpu": t_gpu}
@@ -92,7 +94,7 @@ def parameters(values: dict[str, Array]) -> dict[str, Array]:
 
 
 def model(path: str) -> Model:
-    """The reconstruction of one path, as a fit would have written it."""
+    """The reconstruction of one path, in the form of a fitted model."""
     about, groups = read()
     made_of = [*((q, "both") for q in groups["both"]), *((q, path) for q in groups[path])]
     known = {q.name: q.value for q, _ in made_of}
@@ -112,7 +114,7 @@ def model(path: str) -> Model:
         },
         combinations=[],
         noise=Noise(sample=error, pure_error=None, between_cells=error, t90=T90),
-        # Nothing was fitted: every forecast but of one particle on one GPU extrapolates.
+        # Nothing was fitted: every forecast extrapolates, except for one particle on one GPU.
         domain=Domain(n=(1, 1), gpus=(1, 1)),
         machine=Gpu(cores=cores, sms=sms, block=0),
         data=FittedSteps(name=NAME, path=PATHS[path], schedule="star-serial", kernel="claret"),
@@ -160,7 +162,8 @@ def seconds(of: Model, n: float, gpus: Sequence[int] = GPUS) -> tuple[Array, Arr
 
 
 def findings(native: Model, remote: Model) -> list[tuple[str, str, float]]:
-    """What the paper finds; where; and the share of draws in which the reconstruction agrees."""
+    """The paper's findings, their path, and the share of draws in which the reconstruction
+    agrees."""
     result: list[tuple[str, str, NDArray[np.bool_]]] = []
     times = {}
     for path, made in (("native", native), ("remote", remote)):
@@ -199,7 +202,7 @@ def findings(native: Model, remote: Model) -> list[tuple[str, str, float]]:
 
 
 def page(models: dict[str, Model]) -> str:
-    """docs/machine-2015.md, its template filled in."""
+    """The text of docs/machine-2015.md, from its template."""
     about, groups = read()
     titles = {"both": "Both paths"}
     titles |= {path: f"{path.capitalize()}: {about['paths'][path]}" for path in PATHS}
@@ -222,15 +225,15 @@ def page(models: dict[str, Model]) -> str:
     )  # fmt: skip
 
 
-def _row(each: Quantity) -> list[str]:
+def _row(entry: Quantity) -> list[str]:
     bounds = (
-        f"{_value(each.low, each.unit)} ... {_value(each.high, each.unit)}"
-        if each.low is not None and each.high is not None
+        f"{_value(entry.low, entry.unit)} ... {_value(entry.high, entry.unit)}"
+        if entry.low is not None and entry.high is not None
         else "-"
     )
-    known = f"**source**: {each.source}" if each.source else f"**assumed**: {each.assumed}"
-    why = known if each.range is None else f"{known}. Bounds: {each.range}"
-    return [f"`{each.name}`, {each.meaning}", _value(each.value, each.unit), bounds, why]
+    known = f"**source**: {entry.source}" if entry.source else f"**assumed**: {entry.assumed}"
+    why = known if entry.range is None else f"{known}. Bounds: {entry.range}"
+    return [f"`{entry.name}`, {entry.meaning}", _value(entry.value, entry.unit), bounds, why]
 
 
 def _value(value: float, unit: str) -> str:
@@ -239,11 +242,13 @@ def _value(value: float, unit: str) -> str:
     return f"{value / 1e6:.4g} MHz" if unit == "Hz" else f"{value:.4g} {unit}".strip()
 
 
-def _with_interval(each: Parameter) -> str:
-    if each.value < 1e-9 and each.unit == "s" and each.ci95 is not None:
-        low, high = (f"{1e12 * x:.3g}" for x in each.ci95)
-        return f"{1e12 * each.value:.3g} ps ({low} ... {high} ps)"
-    return f"{quantity(each.value, each.unit)} ({interval(each.ci95, each.unit)})"
+def _with_interval(parameter: Parameter) -> str:
+    if parameter.value < 1e-9 and parameter.unit == "s" and parameter.ci95 is not None:
+        low, high = (f"{1e12 * x:.3g}" for x in parameter.ci95)
+        return f"{1e12 * parameter.value:.3g} ps ({low} ... {high} ps)"
+    return (
+        f"{quantity(parameter.value, parameter.unit)} ({interval(parameter.ci95, parameter.unit)})"
+    )
 
 
 def _cells(of: Model, n: int, gpus: int) -> list[str]:

@@ -1,5 +1,6 @@
-"""An open benchmark of forecasters: who is nearest to times that were left out of tables?
+"""An open benchmark of forecasters: which comes nearest to times held out of tables?
 
-``series`` reads tables, ``splits`` says what is left out, ``rivals`` holds a file a forecaster,
-``asking`` and ``worker`` run them, ``study`` and ``scores`` judge, ``summing`` and ``page`` show.
+``series`` reads tables, ``splits`` chooses the held-out cells, ``rivals`` holds one file for each
+forecaster, ``asking`` and ``worker`` run them, ``study`` and ``scores`` judge the forecasts,
+``summing`` and ``page`` show the results.
 """

@@ -1,4 +1,4 @@
-"""Asks a rival, in a process of its own, so that none can end or change what judges it."""
+"""Run a rival in a process of its own, so that it can neither stop nor change the judging."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ WORKER = Path(__file__).with_name("worker.py")
 
 @dataclass(frozen=True)
 class Rival:
-    """A forecaster: ``function(measured, asked, **options)`` of a file, by an interpreter.
+    """A forecaster: ``function(measured, asked, **options)`` of a file, run by an interpreter.
 
-    ``measured`` has the columns n, gpus and seconds, a row a measurement; ``asked`` n and gpus. The
-    answer has ``seconds`` for each row of ``asked`` in order (NaN: no forecast), and ``low`` and
-    ``high``, the ends of 90 % intervals, if the rival gives any.
+    ``measured`` has the columns n, gpus and seconds, and a row for each measurement; ``asked`` has
+    n and gpus. The answer has ``seconds`` for each row of ``asked`` in order (NaN: no forecast),
+    and ``low`` and ``high``, the ends of 90 % intervals, if the rival gives any.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Rival:
     python: Path = Path(sys.executable)
 
     def available(self) -> bool:
-        """Whether its interpreter is there."""
+        """Whether its interpreter exists."""
         return self.python.exists()
 
 
 Question = tuple[pd.DataFrame, pd.DataFrame]
-"""What was measured, and what is asked."""
+"""The measurements, and the cells to forecast."""
 
 
 def rival_at(place: str, python: Path) -> Rival:
@@ -54,9 +54,9 @@ def rival_at(place: str, python: Path) -> Rival:
 
 
 def answers(rival: Rival, questions: Sequence[Question]) -> list[pd.DataFrame]:
-    """A rival's answers, a row a cell asked for: seconds, low and high, NaN where there is none,
-    the processor's time that the function took (``elapsed``, s), and why there is no forecast
-    (``refused``). A process that ends is started anew for the next question."""
+    """A rival's answers, a row for each cell to forecast: seconds, low and high (NaN without a
+    forecast), the processor time of the function (``elapsed``, s), and the reason if there is no
+    forecast (``refused``). A process that has ended is restarted for the next question."""
     command = [rival.python, "-P", WORKER, rival.file, rival.function, json.dumps(rival.options)]
     lines = [
         json.dumps([table.to_dict("list") for table in question]) + "\n" for question in questions

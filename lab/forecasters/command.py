@@ -1,11 +1,10 @@
-"""Who forecasts times best that were left out of tables? Published tables, or your own.
+"""Which forecaster comes nearest to times held out of published tables, or of your own?
 
     .venv/bin/python -m lab.forecasters [RIVAL.py[:FUNCTION] ...] [--tables FOLDER] [-o PAGE]
 
-Each table's series are split three ways (splits.py) and forecast by gpucast and by the rivals in
-rivals/, whom those named here join (asking.py says what their function is given and answers).
-Prints the ranking; with -o it writes the page and its picture (images/ beside it). Ends with
-status 1 if gpucast misses a target.
+The series of each table are split in three ways (splits.py) and forecast by gpucast, the rivals in
+rivals/ and those named here (asking.py describes their function). Prints the ranking; with -o it
+writes the page and its picture (in images/). Exits with status 1 if gpucast misses a target.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ from lab.studies.pages import show_progress
 
 
 def examined(options: argparse.Namespace) -> pd.DataFrame:
-    """The cells of all series that are asked for, by the rivals that are not known yet."""
+    """The cells of the chosen series by all rivals; results in ``--from-cells`` are not computed
+    again."""
     rivals = [rival_at(place, options.python) for place in options.rivals]
     known = []
     if options.from_cells:
@@ -51,8 +51,8 @@ def examined(options: argparse.Namespace) -> pd.DataFrame:
         which = f"series of {', '.join(options.only)}" if options.only else "CSV table"
         raise InputError(f"no {which} with three cells to train on and others to forecast",
                          file=options.tables)  # fmt: skip
-    there = [rival for rival in rivals if rival.available()]
-    return pd.concat([*known, study.cells(tasks, there, show_progress)])
+    available = [rival for rival in rivals if rival.available()]
+    return pd.concat([*known, study.cells(tasks, available, show_progress)])
 
 
 def folder_of(options: argparse.Namespace) -> Path:
@@ -68,12 +68,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("rivals", nargs="*", help="FILE.py or FILE.py:FUNCTION")
     parser.add_argument("--python", type=Path, default=Path(sys.executable),
                         help="the interpreter of these rivals")  # fmt: skip
-    parser.add_argument("--tables", type=Path, help="judge the CSV tables of this folder alone")
-    parser.add_argument("--only", action="append", default=[], help="series whose name has this")
+    parser.add_argument("--tables", type=Path, help="judge only the CSV tables of this folder")
+    parser.add_argument(
+        "--only", action="append", default=[], help="series whose name contains this"
+    )
     parser.add_argument("-o", "--output", type=Path, help="the page")
     parser.add_argument("--cells", type=Path, help="all numbers, cell by cell (CSV)")
-    parser.add_argument("--from-cells", type=Path, help="take these numbers of all but the rivals "
-                        "named")  # fmt: skip
+    parser.add_argument(
+        "--from-cells", type=Path, help="take the results of all other rivals from this file"
+    )
     options = parser.parse_args(arguments)
     try:
         rows = examined(options)
@@ -95,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def write(splits: pd.DataFrame, options: argparse.Namespace) -> None:
-    """The page, its picture and the table of splits."""
+    """Write the page, its picture and the table of splits."""
     images = options.output.parent / "images"
     images.mkdir(parents=True, exist_ok=True)
     image = images / f"{options.output.stem}.png"

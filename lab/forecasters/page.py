@@ -22,17 +22,17 @@ FAR_OFF = 0.1
 """Splits with a larger median error are listed with the reason."""
 
 FEW = 4
-"""Cells that forms of two or three coefficients go through anyhow."""
+"""Cells that forms of two or three coefficients fit exactly or nearly."""
 
 MANY = 16
-"""Cells of four sizes on four counts, which the documentation asks for."""
+"""Cells of four sizes on four counts, which the documentation recommends."""
 
 ENDS = (1e-3, 3.0)
 """Errors that are shown; smaller and larger ones count at the edge."""
 
 
 def by_kind(splits: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Groups of splits that are judged apart, without empty ones."""
+    """Groups of splits that are judged separately, without empty ones."""
     unseen = splits[~splits.tuned]
     groups = {
         "unseen": unseen,
@@ -46,12 +46,12 @@ def by_kind(splits: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def by(forecaster: str, splits: pd.DataFrame) -> Sum:
-    """What one forecaster's splits come to."""
+    """The summary of one forecaster's splits."""
     return Sum(splits[splits.forecaster == forecaster])
 
 
 def page(splits: pd.DataFrame, command: str, picture: str, numbers: str) -> str:
-    """The page in Markdown. ``picture``, ``numbers``: files beside it."""
+    """The page in Markdown. ``picture``, ``numbers``: files in its folder."""
     own = splits[splits.forecaster == GPUCAST]
     groups = by_kind(splits)
     sums = {name: by(GPUCAST, group) for name, group in groups.items()}
@@ -85,7 +85,8 @@ def page(splits: pd.DataFrame, command: str, picture: str, numbers: str) -> str:
 
 
 def picture(splits: pd.DataFrame) -> Figure:
-    """Share of the splits whose median error is at most the abscissa, a line a forecaster."""
+    """Share of the splits whose median error is at most the abscissa, a line for each
+    forecaster."""
     sums = {name: by(name, splits) for name in forecasters(splits)}
     label = {name: f"{name}: {own.small:.0%}" for name, own in sums.items()}
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
@@ -101,7 +102,7 @@ def picture(splits: pd.DataFrame) -> Figure:
 
 
 def summary(splits: pd.DataFrame) -> str:
-    """What a reader wants to know first."""
+    """The main results in a paragraph."""
     unseen, seen = (splits[splits.tuned == tuned] for tuned in (False, True))
     s, tuned, extra_p = by(GPUCAST, unseen), by(GPUCAST, seen), by(EXTRA_P, unseen)
     text = (
@@ -125,9 +126,9 @@ def summary(splits: pd.DataFrame) -> str:
 
 
 def forecasters(splits: pd.DataFrame) -> list[str]:
-    """Who there is; gpucast and Extra-P's best way are first."""
-    there = {*splits.forecaster}
-    return [n for n in dict.fromkeys((GPUCAST, EXTRA_P, *splits.forecaster)) if n in there]
+    """Names of the forecasters; gpucast and Extra-P's best way are first."""
+    names = {*splits.forecaster}
+    return [n for n in dict.fromkeys((GPUCAST, EXTRA_P, *splits.forecaster)) if n in names]
 
 
 def ranking(splits: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
@@ -146,7 +147,7 @@ def ranking(splits: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def splits_csv(splits: pd.DataFrame) -> str:
-    """A row a split: shares of 1, empty where there is none."""
+    """A row for each split: shares of 1, empty if there is none."""
     own = splits[splits.forecaster == GPUCAST]
     keys = ["series", "split"]
     medians = splits.pivot(index=keys, columns="forecaster", values="median")
@@ -176,7 +177,7 @@ def _targets(groups: Mapping[str, Sum]) -> Iterator[list[str]]:
 def _across(
     groups: Mapping[str, pd.DataFrame], figures: Callable[[Sum], str]
 ) -> Iterator[list[object]]:
-    """A row a forecaster that has figures, a column a group."""
+    """A row for each forecaster that has figures, a column for each group."""
     for name in forecasters(pd.concat(groups.values())):
         shown = [figures(by(name, group)) for group in groups.values()]
         if {*shown} != {"- / -"}:
@@ -191,7 +192,7 @@ def _families(groups: Mapping[str, pd.DataFrame]) -> Iterator[list[object]]:
 
 
 def _by_reason(splits: pd.DataFrame, why: pd.Series) -> Iterator[list[object]]:
-    """A row a reason that explains several splits, the most frequent first."""
+    """A row for each reason that explains several splits, the most frequent first."""
     groups = splits[why != ""].groupby(why[why != ""], sort=False)
     for reason, members in sorted(groups, key=lambda group: -len(group[1])):
         if len(members) > 1:
@@ -200,7 +201,7 @@ def _by_reason(splits: pd.DataFrame, why: pd.Series) -> Iterator[list[object]]:
 
 
 def reasons_of(splits: pd.DataFrame) -> pd.Series:
-    """The reason why a split is far off; empty where it is not."""
+    """The reason why a split is far off; empty if it is not."""
     reasons = tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8"))["reasons"]
     far = splits["median"] > FAR_OFF
     return pd.Series(

@@ -1,4 +1,4 @@
-"""What forecasts of a split's cells are worth."""
+"""Scores of the forecasts of a split's cells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 OUTSIDE = 20
-"""What the interval score of a 90 % interval takes for a time outside, times how far (2/0.1)."""
+"""Factor of the distance outside a 90 % interval in the interval score (2/0.1)."""
 
 
 @dataclass(frozen=True)
@@ -17,15 +17,17 @@ class Score:
     """How good the forecasts of a group, or of several groups, are.
 
     Attributes:
-        cells: left out; of several groups all of them.
-        median, p95: of the cells' relative errors; of several groups the median group's. Infinite
-            where there is no forecast.
-        coverage: share of the cells in their 90 % interval.
-        half_width: relative, of the median cell's interval; of several groups the median group's.
-        hits, total: for how many n with a cell left out the GPU count with the least forecast time
-            is the one with the least measured time, among all counts measured (those trained on
-            enter with their forecasts); and all such n.
-        regret: the time lost by following the forecast, mean over n; of several groups their mean.
+        cells: number of held-out cells; over several groups their sum.
+        median, p95: of the cells' relative errors; over several groups those of the median group.
+            Infinite without a forecast.
+        coverage: share of the cells inside their 90 % interval.
+        half_width: relative, of the median cell's interval; over several groups that of the median
+            group.
+        hits, total: the number of n with a held-out cell at which the GPU count with the shortest
+            forecast time also has the shortest measured time, among all counts measured (trained
+            ones enter with their forecasts); and the number of all such n.
+        regret: the relative time lost by following the forecast, mean over n; over several groups
+            their mean.
     """
 
     cells: int = 0
@@ -62,7 +64,7 @@ def of_group(rows: pd.DataFrame) -> Score:
 
 
 def _regrets(rows: pd.DataFrame) -> Iterable[float | None]:
-    """For each n with a cell left out and several counts; None where there is no forecast."""
+    """Regrets of the n that have a held-out cell and several counts; None without a forecast."""
     for _, at_n in rows.groupby("n"):
         if len(at_n) < 2 or at_n.trained.all():
             continue
@@ -73,7 +75,7 @@ def _regrets(rows: pd.DataFrame) -> Iterable[float | None]:
 
 def interval_scores(judged: pd.DataFrame) -> pd.Series:
     """The interval score of ln T of each cell (Gneiting and Raftery, 2007), less is better: ln of
-    ``high / low``, and 20 times ln of how far a measured time lies outside."""
+    ``high / low``, plus 20 times the distance in ln T of a measured time outside."""
     low, high, measured = (np.log(judged[name]) for name in ("low", "high", "measured"))
     outside = (low - measured).clip(lower=0) + (measured - high).clip(lower=0)
     return high - low + OUTSIDE * outside

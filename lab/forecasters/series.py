@@ -1,4 +1,4 @@
-"""The series that are judged: steps of one program, case and machine of a table."""
+"""The series that are judged: steps of one program, case and machine in a table."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _NOT_TUNED_ON = (
     "nekrs", "parthenon", "qex", "quicksilver", "quiver", "speos", "tfcnn", "tnavigator",
     "tuflow", "turbomachinery", "ultrafluidx", "vlasiator", "wrf",
 )  # fmt: skip
-"""How tables begin that took no part when priors were chosen."""
+"""Beginnings of the names of tables on which no priors were chosen."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Steps that n and the GPU count alone tell apart.
+    """Steps that differ in n and GPU count alone.
 
     Attributes:
-        table: file or dataset that it is from.
-        label: what tells it from other series of the table; empty where it is the only one.
-        tuned: whether the model's priors were chosen on tables of this program, too.
-        samples: n, gpus and seconds, a row a measurement.
+        table: the file or dataset of the steps.
+        label: distinguishes the series from others of the table; empty if it is the only one.
+        tuned: whether tables of this program were among those on which priors were chosen.
+        samples: n, gpus and seconds, a row for each measurement.
     """
 
     table: str
@@ -62,13 +62,14 @@ class Series:
         return medians.rename(columns={"seconds": "measured"})
 
     def question(self, split: Split) -> Question:
-        """What a split trains on, and all cells: those trained on enter the choice of a count."""
+        """The measurements that a split trains on, and all cells: trained ones enter the choice of
+        a count."""
         cells = self.cells[["n", "gpus"]]
         return self.samples.merge(cells[split.trained]), cells
 
 
 def tuned_on(table: str) -> bool:
-    """Whether a table took part when the model's priors were chosen."""
+    """Whether the model's priors were chosen on a table."""
     return not table.startswith(_NOT_TUNED_ON)
 
 
@@ -85,7 +86,7 @@ def published(folder: Path = TABLES) -> Iterator[Series]:
 
 
 def series_of(data: Dataset, table: str, tuned: bool) -> Iterator[Series]:
-    """The series of a dataset, in the order they first occur."""
+    """The series of a dataset, in order of their first records."""
     groups: dict[tuple[str | None, ...], list[Step]] = defaultdict(list)
     for step in data.steps:
         groups[step.program, step.case, step.machine].append(step)
@@ -96,19 +97,19 @@ def series_of(data: Dataset, table: str, tuned: bool) -> Iterator[Series]:
 
 
 def samples_of(steps: Iterable[Step]) -> pd.DataFrame:
-    """n, gpus and seconds of all that was timed, a row a sample."""
+    """n, gpus and seconds of steps, a row for each sample."""
     rows = [(step.n, step.gpus, seconds) for step in steps for seconds in step.seconds]
     return pd.DataFrame(rows, columns=["n", "gpus", "seconds"])
 
 
 def read(file: Path) -> Dataset:
-    """A table's steps, its times in seconds however long they are."""
+    """The steps of a table; the unit of its times is seconds and not guessed."""
     return load(file, options=Options(columns={"seconds": "seconds:s"}))
 
 
 def families(folder: Path = TABLES) -> dict[str, str]:
-    """The kind of program of tables: as the README of their folder says, if there is one, and as
-    datasets.toml does of bundled ones."""
+    """The kind of program of each table, from the README of the folder if there is one, and from
+    datasets.toml for bundled ones."""
     readme = folder / "README.md"
     text = readme.read_text(encoding="utf-8") if readme.exists() else ""
     lines = [line for line in text.splitlines() if line.startswith("| ") and line.count("|") > 2]

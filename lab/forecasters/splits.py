@@ -1,7 +1,7 @@
-"""Which cells a forecast is trained on, and which it is held against.
+"""The cells that a forecast is trained on, and the cells that are held out.
 
-Three questions that people ask of a table: how long on more GPUs than I have, on four times as
-many, and of sizes larger than I have run?
+The splits stand for three questions: how long does a step take on more GPUs than I have, on four
+times as many, and with sizes larger than I have run?
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 FEWEST_TRAINED = 3
 """Cells."""
 SPAN = 16
-"""Largest over smallest GPU count from which on a quarter of the counts is forecast from."""
+"""Least ratio of largest to smallest GPU count for the split that trains on a quarter of the
+largest count."""
 FEWEST_SIZES = 4
 
 
 @dataclass(frozen=True)
 class Split:
-    """The cells left out, as a mask over the series' cells."""
+    """The held-out cells, as a mask over the cells of the series."""
 
     kind: str
     left_out: NDArray[np.bool_]
@@ -37,9 +38,9 @@ LARGER_SIZES = "larger sizes"
 
 
 def splits_of(n: NDArray[np.float64], gpus: NDArray[np.float64]) -> list[Split]:
-    """The splits of cells, those that train on fewer than three cells left away.
+    """The splits of cells, without those that train on fewer than three cells.
 
-    Two that leave the same cells out are one, the first.
+    If two splits hold out the same cells, the first is kept.
     """
     different: list[Split] = []
     for split in _splits(n, gpus):

@@ -1,4 +1,4 @@
-"""Every split of every series, by every forecaster: a row a cell, a row a split."""
+"""Forecast every split of every series with every forecaster; tables of cells and of splits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lab.forecasters.splits import Split, splits_of
 GPUCAST = OWN.name
 EXTRA_P = "Extra-P, best of six in hindsight"
 AT_ONCE = 2
-"""Rivals asked at the same time."""
+"""Rivals that run at the same time."""
 
 Task = tuple[Series, Split]
 
@@ -32,11 +32,11 @@ def tasks_of(every: Sequence[Series]) -> list[Task]:
 def cells(
     tasks: Sequence[Task], rivals: Sequence[Rival], progress: Callable[[int, int], None]
 ) -> pd.DataFrame:
-    """A row a cell of every split and rival, in their order: measured, trained on or not, and what
-    the rival answers (``asking.answers``)."""
+    """A row for each cell of each split and rival, in their order: the measured time, whether it is
+    trained on, and the rival's answer (``asking.answers``)."""
     questions, done = [series.question(split) for series, split in tasks], count(1)
 
-    def asked(rival: Rival) -> list[pd.DataFrame]:
+    def answers_of(rival: Rival) -> list[pd.DataFrame]:
         parts = [
             series.cells.assign(
                 trained=split.trained, **answer, series=series.name, table=series.table,
@@ -48,18 +48,18 @@ def cells(
         return parts
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return pd.concat([part for own in pool.map(asked, rivals) for part in own])
+        return pd.concat([part for own in pool.map(answers_of, rivals) for part in own])
 
 
 def splits(rows: pd.DataFrame, family: Mapping[str, str]) -> pd.DataFrame:
-    """A row a split of ``cells`` and forecaster, Extra-P's best way among them.
+    """A row for each split of ``cells`` and each forecaster; Extra-P's best way is one of these.
 
-    Columns: what the series is, and its ``family``; how many cells and GPU counts were ``trained``
-    on and ``cells`` left out; the fields of ``Score``; the ``errors`` of the cells and, where there
-    are intervals, half of ln of ``high / low`` (``widths``) and ``interval_scores``; how many cells
-    are off by a factor of two and outside their interval (``lost``); and the median errors
-    of gpucast (``own``) and of Extra-P's best way (``extra_p``). A median error is NaN where a cell
-    left out has no forecast.
+    Columns: the fields of the series and its ``family``; the numbers of cells (``trained``) and GPU
+    ``counts`` trained on and of held-out ``cells``; the fields of ``Score``; the ``errors`` of the
+    cells and, with intervals, half of ln of ``high / low`` (``widths``) and ``interval_scores``;
+    the number of cells that are off by a factor of two and outside their interval (``lost``); and
+    the median errors of gpucast (``own``) and of Extra-P's best way (``extra_p``). A median error
+    is NaN if a held-out cell has no forecast.
     """
     outside = (rows.measured < rows.low) | (rows.measured > rows.high)
     rows = rows.assign(
@@ -69,31 +69,31 @@ def splits(rows: pd.DataFrame, family: Mapping[str, str]) -> pd.DataFrame:
         lost=outside & ~(rows.seconds / rows.measured).between(0.5, 2),
     )
     kept = ["series", "table", "tuned", "split", "forecaster", "refused", "elapsed"]
-    every = pd.DataFrame(
+    table = pd.DataFrame(
         [
             {**part.iloc[0][kept], "family": family.get(part.table.iloc[0], ""), **_of_split(part)}
             for _, part in rows.groupby(["series", "split", "forecaster"], sort=False)
         ]
     )
-    ways = every[every.forecaster.isin([way.name for way in WAYS])].sort_values("median")
+    ways = table[table.forecaster.isin([way.name for way in WAYS])].sort_values("median")
     best = ways.drop_duplicates(["series", "split"]).assign(forecaster=EXTRA_P)
-    every = pd.concat([every, best], ignore_index=True)
+    table = pd.concat([table, best], ignore_index=True)
     for name, forecaster in (("own", GPUCAST), ("extra_p", EXTRA_P)):
-        theirs = every[every.forecaster == forecaster].rename(columns={"median": name})
-        every = every.merge(theirs[["series", "split", name]], how="left")
-    return every
+        theirs = table[table.forecaster == forecaster].rename(columns={"median": name})
+        table = table.merge(theirs[["series", "split", name]], how="left")
+    return table
 
 
 def _of_split(rows: pd.DataFrame) -> dict[str, Any]:
-    left = rows[~rows.trained]
-    known = np.isfinite(left.errors).all()
-    sure = known and left.low.notna().all()
+    held_out = rows[~rows.trained]
+    known = np.isfinite(held_out.errors).all()
+    sure = known and held_out.low.notna().all()
     score = of_group(rows if sure else rows.drop(columns=["low", "high"])) if known else Score()
     return {
         **vars(score),
-        "trained": len(rows) - len(left),
+        "trained": len(rows) - len(held_out),
         "counts": rows.gpus[rows.trained].nunique(),
-        "cells": len(left),
-        "lost": left.lost.sum(),
-        **{name: left[name].to_numpy() for name in ("errors", "widths", "interval_scores")},
+        "cells": len(held_out),
+        "lost": held_out.lost.sum(),
+        **{name: held_out[name].to_numpy() for name in ("errors", "widths", "interval_scores")},
     }

@@ -1,4 +1,4 @@
-"""Many splits summed up, and whether that is enough."""
+"""Summaries of many splits, and their targets."""
 
 from __future__ import annotations
 
@@ -12,49 +12,50 @@ from numpy.typing import NDArray
 from lab.studies.pages import percent
 
 NORMAL = 1.645 / 0.6745
-"""Half-width of a normal distribution's 90 % interval over its median deviation."""
+"""Half-width of a normal distribution's 90 % interval, divided by its median deviation."""
 
 EXACT = 1e-9
-"""Errors below this one are none."""
+"""Smaller errors count as none."""
 
 SMALL = 0.05
 """A median error that is small enough to plan with."""
 
 
 class Sum:
-    """Figures of one forecaster over several splits (``study.splits``); those it refused count
-    as infinite errors, and all are NaN where there is nothing to sum up."""
+    """Figures of one forecaster over several splits (``study.splits``). Splits without a forecast
+    count as infinite errors; figures are NaN without any split."""
 
     def __init__(self, splits: pd.DataFrame) -> None:
         own = splits[splits["median"].notna()]
-        asked, sure = own[own.total > 0], own[own.coverage.notna()]
+        with_counts, with_intervals = own[own.total > 0], own[own.coverage.notna()]
         self.splits, self.answered = len(splits), len(own)
         self.cells = int(splits["cells"].sum())
         self.medians = splits["median"].fillna(np.inf)
         """Median error of each split."""
         median = float(self.medians.median())
         self.median = median if np.isfinite(median) else np.nan
-        """Median over the splits of their median errors; NaN where that is infinite."""
+        """Median over the splits of their median errors; NaN if it is infinite."""
         self.small = float((self.medians <= SMALL).mean())
         """Share of the splits whose median error is at most 5 %."""
-        forecast = sure["cells"].sum() or np.nan
-        self.lost = float(sure.lost.sum() / forecast)
+        forecast = with_intervals["cells"].sum() or np.nan
+        self.lost = float(with_intervals.lost.sum() / forecast)
         """Share of the cells that are off by a factor of two and outside their interval."""
         error = max(np.median(_joined(own.errors)), EXACT)
-        self.width = float(np.median(_joined(sure.widths)) / error / NORMAL)
-        """Median half-width of intervals, against that of a normal distribution whose median error
-        is the cells'."""
-        self.coverage = float((sure.coverage * sure["cells"]).sum() / forecast)
-        self.interval_score = float(np.mean(_joined(sure.interval_scores)))
+        self.width = float(np.median(_joined(with_intervals.widths)) / error / NORMAL)
+        """Median half-width of intervals, divided by that of a normal distribution with the cells'
+        median error."""
+        self.coverage = float((with_intervals.coverage * with_intervals["cells"]).sum() / forecast)
+        self.interval_score = float(np.mean(_joined(with_intervals.interval_scores)))
         """Mean over the cells."""
-        total = asked.total.sum() or np.nan
-        self.hits = float(asked.hits.sum() / total)
-        """Share of the sizes whose best count was found."""
-        self.mean_regret = float((asked.regret * asked.total).sum() / total)
+        total = with_counts.total.sum() or np.nan
+        self.hits = float(with_counts.hits.sum() / total)
+        """Share of the sizes whose best GPU count was forecast."""
+        self.mean_regret = float((with_counts.regret * with_counts.total).sum() / total)
         self.farther = int((own["median"] > own.own).sum()), int(own.own.notna().sum())
-        """Splits whose median error is more than gpucast's, of those where both have one."""
+        """Number of splits whose median error exceeds gpucast's, and of splits where both have
+        one."""
         self.twice = int((own["median"] > 2 * own.extra_p).sum()), int(own.extra_p.notna().sum())
-        """The same of twice that of Extra-P's best way."""
+        """The same for twice the median error of Extra-P's best way."""
 
 
 def _joined(arrays: pd.Series) -> NDArray[np.float64]:
@@ -63,8 +64,8 @@ def _joined(arrays: pd.Series) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Target:
-    """What must be reached: what, the figure in words, and whether it is enough. A figure that is
-    not a number misses nothing."""
+    """A target: its name and bound, the figure in words, and whether it is reached. A figure that
+    is NaN misses no target."""
 
     what: str
     bound: str

@@ -1,11 +1,12 @@
-"""Runs one rival in a process of its own, maybe under another interpreter; asking.py starts it.
+"""Run one rival in a process of its own, possibly under another interpreter; asking.py starts it.
 
     python -P worker.py FILE FUNCTION OPTIONS
 
 OPTIONS, a JSON object, are keyword arguments of the function. Each line of stdin is a question in
-JSON, the columns of two tables: what was measured and what is asked. A line of stdout answers it:
-``seconds``, and ``low`` and ``high`` where there are intervals, with the processor's time that the
-function took (``elapsed``, s); or why it is ``refused``. What the rival prints goes to stderr.
+JSON, the columns of two tables: the measurements and the cells to forecast. A line of stdout
+answers it: ``seconds``, if there are intervals also ``low`` and ``high``, and the processor time of
+the function (``elapsed``, s); or the reason why it is ``refused``. Output of the rival goes to
+stderr.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import pandas as pd
 
 @cache
 def function_of(file: str, name: str) -> Callable[..., pd.DataFrame]:
-    """The function of a Python file, whose neighbours it can import."""
+    """The function of a Python file, which can import files of its folder."""
     sys.path.insert(0, str(Path(file).parent))
     spec = importlib.util.spec_from_file_location(Path(file).stem, file)
     if spec is None or spec.loader is None:
@@ -47,7 +48,7 @@ def answer(question: str, file: str, name: str, options: str) -> dict[str, Any]:
             raise ValueError(f"{len(table)} rows for {len(asked)} cells")
         columns = ["seconds", *(end for end in ("low", "high") if end in table)]
         return {**table[columns].astype(float).to_dict("list"), "elapsed": elapsed}
-    except Exception as error:  # whatever a rival raises
+    except Exception as error:  # a rival may raise anything
         return {"refused": f"{type(error).__name__}: {error}"}
 
 

@@ -1,13 +1,13 @@
-"""How accurate are fits and forecasts? Made data, targets, and Extra-P beside.
+"""How accurate are fits and forecasts? Synthetic data, targets, and a comparison with Extra-P.
 
     .venv/bin/python -m lab.studies.accuracy [--seeds 24] [--extrap-seeds 5]
 
-Fits made data again and again, forecasts what was left out, and counts the misses: prints a table
-with the target of each figure and ends with status 1 if one is missed. Data come from synthetic.py,
-a second implementation of the paper's equations: 7 sizes times 1 to 4 GPUs times 5 repetitions with
-3 % lognormal noise, and the same with 8 % of the samples 1.5 to 4 times too slow. Left out are 8
-GPUs at every size, and sizes up to four times larger. Extra-P 4.2.5 gets identical data; of its
-options the best in hindsight is taken.
+Fits many synthetic data sets and forecasts held-out cells: prints a table with the target of each
+figure and exits with status 1 if one is missed. Data come from synthetic.py, a second
+implementation of the paper's equations: 7 sizes on 1 to 4 GPUs with 5 repetitions and 3 % lognormal
+noise, and the same with 8 % of the samples 1.5 to 4 times too slow. Held out are 8 GPUs at every
+size, and sizes up to four times larger. Extra-P 4.2.5 gets identical data, with the options that
+are best in hindsight.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SMS, BLOCK = 12, 256
 
 @dataclass(frozen=True)
 class Made:
-    """One made data set and what it was made from."""
+    """One synthetic data set and the parameters behind it."""
 
     truth: Truth
     seed: int
@@ -71,7 +71,8 @@ def made(truth: Truth, seed: int, outliers: float) -> Made:
 
 
 def held_out() -> tuple[Array, Array]:
-    """8 GPUs at every size fitted; two and four times the largest size on 1 to 4 and 8 GPUs."""
+    """The held-out cells: 8 GPUs at every fitted size; two and four times the largest size on 1 to
+    4 and 8 GPUs."""
     larger = np.array([2, 4]) * N_GRID[-1]
     a = synthetic.grid(N_GRID, np.array([8.0]), 1)
     b = synthetic.grid(larger, np.array([1.0, 2.0, 3.0, 4.0, 8.0]), 1)
@@ -80,7 +81,7 @@ def held_out() -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one fit achieved."""
+    """The figures of one fit."""
 
     errors: Array  # relative, of held-out cells against the noise-free truth
     k_right: bool
@@ -114,10 +115,10 @@ def outcome(data: Made) -> Outcome:
 
 
 def wrong_model(data: Made) -> Made:
-    """The same with what no candidate knows.
+    """The same data with two effects that no candidate form has.
 
-    4 % load imbalance for each GPU beyond the first, and a synchronization in which every GPU sends
-    every other a message: N^2 latencies of the path.
+    These are 4 % load imbalance for each GPU beyond the first, and a synchronization in which every
+    GPU sends a message to every other one: N^2 latencies of the path.
     """
     t_gpu, t_cpu, t_com = data.truth.terms(data.n, data.gpus)
     right = t_gpu + t_cpu + t_com
@@ -126,7 +127,7 @@ def wrong_model(data: Made) -> Made:
     return replace(data, seconds=data.seconds * wrong / right)
 
 
-# What must be reached: the figure, how it is summed up, whether that is enough, and the bound.
+# Targets: the figure, its summary, whether that is sufficient, and the bound.
 Target = tuple[str, Callable[[Sequence[Outcome]], float], Callable[[float], bool], str]
 
 
@@ -171,14 +172,14 @@ def lack_of_fit(seeds: int) -> Iterator[list[object]]:
 
 
 def against_extrap(seeds: int) -> Iterator[list[object]]:
-    """Median error at N = 8, ours and Extra-P's, of the same data."""
+    """Median errors of gpucast and Extra-P at N = 8 on the same data."""
     n, gpus = held_out()
     sizes, counts = n[gpus == 8], gpus[gpus == 8]
-    asked = pd.DataFrame({"n": sizes, "gpus": counts})
+    cells = pd.DataFrame({"n": sizes, "gpus": counts})
     for name, truth in TRUTHS.items():
         data = [made(truth, seed, 0.0).dataset() for seed in range(seeds)]
         true = truth.seconds(sizes, counts)
-        questions = [(samples_of(steps.steps), asked) for steps in data]
+        questions = [(samples_of(steps.steps), cells) for steps in data]
         theirs, options = min(
             (median_error([a.seconds for a in answers(way, questions)], true), way.name)
             for way in OF_SAMPLES

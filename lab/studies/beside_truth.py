@@ -1,4 +1,4 @@
-"""Forecasts beside the times that came true: what studies of made programs count."""
+"""Forecasts compared with measured times, for studies of synthetic programs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gpucast.model.forecasts import Forecasts
 
 def beside_truth(found: Forecasts, measured: NDArray[np.float64], **about: object) -> pd.DataFrame:
     """A row for each cell: n, gpus, the forecast and its 90 % interval (low, seconds, high) and the
-    measured time, s; whether the interval holds that, the relative error and half the interval's
-    width of ln T. ``about``: columns that the rows have in common."""
+    measured time, s; whether the interval contains it, the relative error and half the interval's
+    width in ln T. ``about``: columns that are equal in all rows."""
     rows = pd.DataFrame(
         {"n": found.n, "gpus": found.gpus.astype(int), "low": found.low, "seconds": found.seconds,
          "high": found.high, "measured": measured}
@@ -28,7 +28,7 @@ def beside_truth(found: Forecasts, measured: NDArray[np.float64], **about: objec
 
 
 def parser_of(study: str, documentation: str | None, seeds: str) -> argparse.ArgumentParser:
-    """The command line of a study of made programs."""
+    """The command line of a study of synthetic programs."""
     parser = argparse.ArgumentParser(
         prog=f"python -m lab.studies.{study}",
         description=documentation,

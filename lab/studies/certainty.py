@@ -1,25 +1,26 @@
-"""Do stated probabilities hold: of best GPU counts, of being in time, and what is lost by choosing?
+"""Are stated probabilities calibrated, those of best GPU counts and of times within a limit?
 
     .venv/bin/python -m lab.studies.certainty [--seeds 100-119] [--only KIND] [--cells F]
 
-Programs are measured on few GPUs, or with small sizes, and asked about beyond. A best count that is
-stated with a probability of 90 % is to be the fastest in 85 to 95 % of cases, a time that is stated
-to be kept with 90 % to be kept as often; what a count loses on average is to be what it loses. In
-each kind every program counts once, however many cells it has: these are right and wrong together.
+Programs are measured on few GPUs or with small sizes, and forecast beyond them. A best count that
+is stated with a probability of 90 % must be the fastest in 85 to 95 % of cases, and a limit that is
+stated to be kept with 90 % must be kept as often; the stated mean loss of a count must be its true
+one. In each kind every program counts once, however many cells it has, because its cells are right
+or wrong together.
 
-Priors were chosen on some published tables (lab/forecasters) and looked at with made programs
-of seeds 0 to 19; what is reported is of the other tables, and of seeds from 100 on.
+Priors were chosen on some published tables (lab/forecasters) and examined with synthetic programs
+of seeds 0 to 19; the report covers the other tables, and seeds from 100 on.
 
 Kinds of programs:
 
-    published  the splits of published tables that took no part when priors were chosen.
+    published  the splits of published tables on which no priors were chosen.
     training  data-parallel training: computation, a ring all-reduce of the gradients that the
               backward pass hides in full, in part or not at all, and stragglers; a host of 8 GPUs
               and a fast or a slow network between hosts.
-    boxes     domain decomposition on boxes of 4 GPUs, whose table does not say so: a step on 8 pays
-              for the network, and is slower there than on 4 for the smaller sizes at least.
-    ring      an exchange among all GPUs in turn, which grows with their number and is hardly seen
-              on the 8 that were measured.
+    boxes     domain decomposition on boxes of 4 GPUs, which the table does not state: a step on 8
+              uses the network, and is slower there than on 4 for the smaller sizes at least.
+    ring      an exchange around a ring of all GPUs, which grows with their number and is hardly
+              visible on the 8 that were measured.
 """
 
 from __future__ import annotations
@@ -46,28 +47,28 @@ Array = NDArray[np.float64]
 Seconds = Callable[[Array, Array], Array]
 
 BINS = (0.0, 0.5, 0.7, 0.9, 1.0)
-"""Stated probabilities of best counts are told apart by these."""
+"""Classes of the stated probabilities of best counts."""
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-"""Stated probabilities of being in time that are tried."""
+"""Stated probabilities of keeping a limit that are examined."""
 AS_GOOD = 1.01
-"""A count whose true time is within so much of the best one's is as good as that."""
+"""A count counts as the best if its true time is at most this multiple of the best one's."""
 
 HOST = 8
 BOX = 4
 BATCH = 1e4
 BACKWARD = 2 / 3
-"""Share of the computation."""
+"""Fraction of the computation."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """A made program, what was measured of it, and what is asked.
+    """A synthetic program, its measured cells, and the cells to forecast.
 
     Attributes:
-        name: which program of its kind.
+        name: distinguishes it from other programs of its kind.
         seconds: its true step times.
         n, gpus: cells measured.
-        sizes, counts: asked about: the best of the counts for each size, times beyond the data.
+        sizes, counts: to forecast: the best of the counts for each size, and times beyond the data.
         noise: relative, of a measurement.
     """
 
@@ -82,7 +83,7 @@ class Made:
     noise: float
 
     def dataset(self) -> Dataset:
-        """Its measured steps, one sample a cell."""
+        """Its measured steps, one sample for each cell."""
         n, gpus = _pairs(self.n, self.gpus)
         noise = np.random.default_rng([self.seed, 1]).standard_normal(n.size)
         lines: list[dict[str, object]] = [{"kind": "machine", "id": "made"}]
@@ -97,7 +98,8 @@ class Made:
 
 
 def training(seed: int) -> Iterator[Made]:
-    """Each way of hiding on each network, asked at twice and at four times the GPUs."""
+    """Programs that hide communication in each way on each network, forecast at two and four times
+    the GPUs."""
     for hiding, hidden in (("hidden", 0.85), ("hidden in part", 0.45), ("open", 0.0)):
         for network, low, high in (("fast", 30e9, 100e9), ("slow", 3e9, 12e9)):
             rng = np.random.default_rng([seed, int(100 * hidden), int(low / 1e9)])
@@ -113,8 +115,8 @@ def training(seed: int) -> Iterator[Made]:
 
 
 def _training(rng: np.random.Generator, hidden: float, between: float, most: int) -> Seconds:
-    """``between``: bytes a second between hosts; ``most``: the largest count to be measured, from
-    0.7 to 4 times which a backward pass takes as long as the ring."""
+    """``between``: bytes/second between hosts; ``most``: the largest measured count. A backward
+    pass takes as long as the ring at 0.7 to 4 times this count."""
     gradients = rng.uniform(0.2e9, 3e9)  # bytes
     inside = rng.uniform(150e9, 300e9)
     buckets = gradients / rng.uniform(10e6, 40e6)
@@ -138,8 +140,8 @@ def _training(rng: np.random.Generator, hidden: float, between: float, most: int
 
 
 def boxes(seed: int) -> Iterator[Made]:
-    """A table of 1, 2, 4 and 8 GPUs in which 8 take longer than 4 for some sizes, asked about
-    larger sizes and more GPUs."""
+    """A table of 1, 2, 4 and 8 GPUs in which 8 take longer than 4 for some sizes; larger sizes and
+    more GPUs are forecast."""
     rng = np.random.default_rng([seed, 2])
     while True:
         seconds = _on_boxes(rng)
@@ -147,9 +149,9 @@ def boxes(seed: int) -> Iterator[Made]:
         below, above = seconds(np.full(2, sizes[0]), np.array([BOX, 2.0 * BOX]))
         if above > 1.05 * below:
             break
-    asked = (sizes[-1], 2 * sizes[-1], 4 * sizes[-1])
+    forecast_sizes = (sizes[-1], 2 * sizes[-1], 4 * sizes[-1])
     yield Made(
-        "boxes", f"{len(sizes)} sizes", seed, seconds, sizes, (1, 2, 4, 8), asked,
+        "boxes", f"{len(sizes)} sizes", seed, seconds, sizes, (1, 2, 4, 8), forecast_sizes,
         (1, 2, 4, 8, 16, 32), 0.01,
     )  # fmt: skip
 
@@ -168,7 +170,7 @@ def _on_boxes(rng: np.random.Generator) -> Seconds:
 
 
 def ring(seed: int) -> Iterator[Made]:
-    """Measured on 1 to 8 GPUs, asked about 16 and 32."""
+    """A program measured on 1 to 8 GPUs and forecast on 16 and 32."""
     rng = np.random.default_rng([seed, 3])
     fixed, work = rng.uniform(0.05e-3, 0.3e-3), rng.uniform(2e-9, 6e-9)
     latency, rate = rng.uniform(8e-6, 40e-6), rng.uniform(20e9, 200e9)
@@ -190,14 +192,14 @@ PUBLISHED = "published"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A fitted model, and true times that it was not fitted to.
+class HeldOut:
+    """A fitted model, and held-out times of its program.
 
     Attributes:
-        about: what tells its rows from others': ``kind``, ``program``.
-        sizes, counts: of which the best counts are asked; ``truth``: their times, (sizes, counts),
-            NaN where nobody knows.
-        n, gpus, seconds: cells that were left out, and what was measured there.
+        about: columns that identify its rows: ``kind``, ``program``.
+        sizes, counts: among which best counts are chosen; ``truth``: their times, (sizes, counts),
+            NaN if unknown.
+        n, gpus, seconds: held-out cells and their measured times.
     """
 
     about: dict[str, object]
@@ -210,69 +212,70 @@ class Asked:
     seconds: Array
 
 
-def _made(kind: str, seeds: Sequence[int]) -> Iterator[Asked]:
-    return (asked(program) for seed in seeds for program in KINDS[kind](seed))
+def _made(kind: str, seeds: Sequence[int]) -> Iterator[HeldOut]:
+    return (held_out(program) for seed in seeds for program in KINDS[kind](seed))
 
 
-def asked(program: Made) -> Asked:
-    """The questions about a made program: cells beyond the GPUs or the sizes measured."""
+def held_out(program: Made) -> HeldOut:
+    """Fit a synthetic program; cells beyond the measured GPUs or sizes are held out."""
     n, gpus = _pairs(program.sizes, program.counts)
     truth = program.seconds(n, gpus)
     noise = np.random.default_rng([program.seed, 4]).standard_normal(n.size)
     measured = truth * np.exp(program.noise * noise)
     beyond = (gpus > max(program.gpus)) | (n > max(program.n))
     about = {"kind": program.kind, "program": f"{program.name}, seed {program.seed}"}
-    return Asked(
+    return HeldOut(
         about, gpucast.fit(program.dataset()), program.sizes, program.counts,
         truth.reshape(len(program.sizes), -1), n[beyond], gpus[beyond], measured[beyond],
     )  # fmt: skip
 
 
-def published() -> Iterator[Asked]:
-    """Questions about the tables that priors were not chosen on."""
+def published() -> Iterator[HeldOut]:
+    """Fit the splits of tables on which no priors were chosen."""
     for one in (*series.bundled(), *series.published()):
         cells = one.cells
         for split in splits_of(cells.n.to_numpy(), cells.gpus.to_numpy()) if not one.tuned else ():
-            left, (trained, _) = cells[split.left_out], one.question(split)
+            beyond, (trained, _) = cells[split.left_out], one.question(split)
             steps = gpucast.read(trained, columns={"seconds": "seconds:s"})
-            table = cells[cells.n.isin(left.n)].pivot(index="n", columns="gpus", values="measured")
-            yield Asked(
+            sizes = cells[cells.n.isin(beyond.n)]
+            table = sizes.pivot(index="n", columns="gpus", values="measured")
+            yield HeldOut(
                 {"kind": PUBLISHED, "program": one.name}, gpucast.fit(steps),
                 table.index.tolist(), table.columns.tolist(), table.to_numpy(),
-                left.n.to_numpy(float), left.gpus.to_numpy(float), left.measured.to_numpy(),
+                beyond.n.to_numpy(float), beyond.gpus.to_numpy(float), beyond.measured.to_numpy(),
             )  # fmt: skip
 
 
-def best_counts(asked: Asked) -> Iterator[dict[str, object]]:
-    """A row for each size with several counts: what is stated of the best of them, and what came
-    true."""
-    for size, truth in zip(asked.sizes, asked.truth, strict=True):
+def best_counts(held_out: HeldOut) -> Iterator[dict[str, object]]:
+    """A row for each size with several counts: the stated probability and loss of the best one, and
+    the true loss."""
+    for size, truth in zip(held_out.sizes, held_out.truth, strict=True):
         known = ~np.isnan(truth)
-        counts, times = np.array(asked.counts)[known], truth[known]
+        counts, times = np.array(held_out.counts)[known], truth[known]
         if counts.size < 2:
             continue
-        (best,) = asked.model.best_counts([size], counts.tolist())
+        (best,) = held_out.model.best_counts([size], counts.tolist())
         at = int(np.searchsorted(counts, best["gpus"]))
-        drawn = asked.model.draws(np.full(counts.size, size), counts.astype(float), DRAWS)
+        drawn = held_out.model.draws(np.full(counts.size, size), counts.astype(float), DRAWS)
         loses = times[at] / times.min()
         yield {
-            **asked.about, "n": size, "gpus": best["gpus"], "stated": best["probability"],
+            **held_out.about, "n": size, "gpus": best["gpus"], "stated": best["probability"],
             "right": bool(loses <= AS_GOOD), "loses": loses - 1,
             "loses_stated": np.mean(drawn[:, at] / drawn.min(axis=1)) - 1,
         }  # fmt: skip
 
 
-def in_time(asked: Asked) -> pd.DataFrame:
-    """A row for each cell left out: its forecast beside the truth, and the share of draws that are
-    no longer than what was measured: a limit with a larger probability is kept."""
-    drawn = asked.model.draws(asked.n, asked.gpus, DRAWS)
-    forecasts = asked.model.forecasts(asked.n, asked.gpus)
-    rows = beside_truth(forecasts, asked.seconds, **asked.about)
-    return rows.assign(share=(drawn <= asked.seconds).mean(axis=0))
+def in_time(held_out: HeldOut) -> pd.DataFrame:
+    """A row for each held-out cell: its forecast, its measured time, and the share of draws that do
+    not exceed it: limits stated with a larger probability are kept."""
+    drawn = held_out.model.draws(held_out.n, held_out.gpus, DRAWS)
+    forecasts = held_out.model.forecasts(held_out.n, held_out.gpus)
+    rows = beside_truth(forecasts, held_out.seconds, **held_out.about)
+    return rows.assign(share=(drawn <= held_out.seconds).mean(axis=0))
 
 
 def report(stated: pd.DataFrame, timed: pd.DataFrame) -> Iterator[str]:
-    """Scores, some lines a kind of program."""
+    """Scores, some lines for each kind of program."""
     for kind, best in stated.groupby("kind", sort=False):
         programs = best.program.nunique()
         yield f"{kind}: {len(best)} best counts of {programs} programs"
@@ -306,9 +309,9 @@ def _pairs(sizes: Sequence[float], counts: Sequence[int]) -> tuple[Array, Array]
 def main(arguments: list[str] | None = None) -> int:
     parser = parser_of("certainty", __doc__, "100-119")
     parser.add_argument(
-        "--only", action="append", choices=[PUBLISHED, *KINDS], help="these kinds alone"
+        "--only", action="append", choices=[PUBLISHED, *KINDS], help="only these kinds"
     )
-    parser.add_argument("--cells", type=Path, help="all times left out, cell by cell (CSV)")
+    parser.add_argument("--cells", type=Path, help="all held-out times, cell by cell (CSV)")
     options = parser.parse_args(arguments)
     questions = (
         question

@@ -1,11 +1,11 @@
-"""How well is the energy of a step counted, and forecast outside the fitted cells?
+"""How accurately is the energy of a step measured, and forecast outside the fitted cells?
 
     .venv/bin/python lab/studies/energy.py -o docs/results/energy.md [DATA...]
 
-The counter beside the integral of sampled power (notes of the dataset, by lab/gpu.sh energy); then
-each size of each program on each GPU is left out, and its joules are forecast from the others: by
-gpucast, and by two models of power times gpucast's forecast time. Ends with status 1 where a target
-is missed.
+First the counter is compared with the integral of sampled power (notes of the dataset, by
+lab/gpu.sh energy); then each size of each program on each GPU is held out, and its joules are
+forecast from the others: by gpucast, and by two models of power times gpucast's forecast time.
+Exits with status 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gpucast.util.processes import spread
 from pages import missed, percent, table, written
 
 COUNTED, FORECAST, COVERED = 0.03, 0.06, (0.85, 0.95)
-"""Targets: of a counter's error, of median errors, of coverage."""
+"""Targets: the counter's error, median errors, coverage."""
 
 NEAR = 1.05
 FORECASTERS = {
@@ -42,7 +42,7 @@ PLACES = {"last": "the largest", "mid": "one between", "first": "the smallest"}
 
 
 def counted(data: Dataset) -> pd.DataFrame:
-    """A row a run of 10 s: joules of the counter, and what they are over those of sampled power."""
+    """A row for each run of 10 s: joules of the counter, and their error against sampled power."""
     rows = pd.DataFrame(
         {"machine": note.machine, **row}
         for note in data.notes
@@ -53,7 +53,7 @@ def counted(data: Dataset) -> pd.DataFrame:
 
 
 def energies(data: Dataset) -> dict[float, tuple[float, float]]:
-    """Mean time (s) and joules of a step of each size, over its visits."""
+    """Mean time (s) and energy (J) of a step by size, over its visits."""
     frame = pd.DataFrame(
         {"n": s.n, "seconds": np.mean(s.seconds), "joules": s.joules}
         for s in data.steps
@@ -71,7 +71,7 @@ def growth(model: Model, n: Array) -> Array:
 
 
 def left_out(data: Dataset, group: StepSelection, n: float, place: str) -> dict[str, object]:
-    """A size's joules from the other sizes."""
+    """Forecast the joules of a size from the other sizes."""
     whole = data_of(data, group)
     known = energies(whole)
     with warnings.catch_warnings():
@@ -96,7 +96,7 @@ def left_out(data: Dataset, group: StepSelection, n: float, place: str) -> dict[
 
 
 def forecast(data: Dataset, jobs: int) -> pd.DataFrame:
-    """A row a size that was left out."""
+    """A row for each held-out size."""
     tasks = []
     for group in groups_of(data):
         sizes = sorted(energies(data_of(data, group)))

@@ -1,12 +1,12 @@
-"""How good are forecasts from measured steps? Datasets of our own program, targets, others beside.
+"""How good are forecasts from measured steps? Datasets of our own program, targets, and rivals.
 
     .venv/bin/python lab/studies/forecasts.py -o docs/accuracy.md [DATA...] [--train DATA]
         [--rivals]
 
-Writes the page, its picture (images/ beside it) and a table a dataset (results/accuracy/ beside it:
-every cell's measured and forecast time), and ends with status 1 if a target is missed. Without
-DATA: all that the page is about. Extra-P and scipy get the same cells; what they said is kept in
-the tables, and --rivals asks them again. The parts are in forecasting/.
+Writes the page, its picture (in images/) and a table for each dataset (in results/accuracy/: every
+cell's measured and forecast time), and exits with status 1 if a target is missed. Without DATA, all
+datasets of the page are used. Extra-P and scipy get the same cells; their forecasts are kept in the
+tables, and --rivals computes them again. The parts are in forecasting/.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from pages import show_progress
 
 USUAL = ["h200-x4-mixed", "h200-x4", "h200-x2", "h200-x2-other"]
 FIRST = "h200-x2"
-"""From the first machine, the engine's settings are; on it only what-ifs are judged."""
+"""The engine's settings were chosen on the first machine; only what-ifs are judged on it."""
 OF_FIRST = {"h200-x2-other": FIRST}
-"""Datasets of another machine, and of the one whose steps forecast theirs."""
+"""Datasets of other machines, and the dataset from whose steps theirs are forecast."""
 
 
 def measured(data: str, options: argparse.Namespace, only: Collection[str] = ()) -> Measured:
-    """A dataset's groups."""
+    """The groups of a dataset."""
     return Measured(loaded(data), options.samples, only)
 
 
 loaded = lru_cache(gpucast.load)
 
 
-def asked(data: str, options: argparse.Namespace) -> list[Question]:
-    """All that is forecast of a dataset."""
+def all_questions(data: str, options: argparse.Namespace) -> list[Question]:
+    """All questions about a dataset."""
     own, train = measured(data, options, options.only), options.train or OF_FIRST.get(data)
     if train is not None:
         return list(questions.on_another_machine(measured(train, options), own))
@@ -61,15 +61,16 @@ def asked(data: str, options: argparse.Namespace) -> list[Question]:
 
 
 def run(options: argparse.Namespace, command: str, folder: Path) -> Outcome:
-    """Everything anew but what the others said, unless they are asked again."""
-    tasks = {data: asked(data, options) for data in options.data or USUAL}
-    if empty := [data for data, asked_of in tasks.items() if not asked_of]:
+    """Compute all forecasts; those of the rivals are read from tables unless ``--rivals`` is
+    given."""
+    tasks = {data: all_questions(data, options) for data in options.data or USUAL}
+    if empty := [data for data, questions_of in tasks.items() if not questions_of]:
         raise InputError("has nothing to forecast", file=empty[0])
     every = [partial(answered, q, options.replicates) for own in tasks.values() for q in own]
     answers = iter(spread(every, options.jobs, show_progress))
     datasets, rows = {}, {}
-    for data, asked_of in tasks.items():
-        own = pd.concat([next(answers) for _ in asked_of], ignore_index=True)
+    for data, questions_of in tasks.items():
+        own = pd.concat([next(answers) for _ in questions_of], ignore_index=True)
         name = Path(data).stem
         datasets[name] = loaded(data)
         held_out = bool(own.split.isin(HELD_OUT).any())
@@ -79,7 +80,8 @@ def run(options: argparse.Namespace, command: str, folder: Path) -> Outcome:
 
 
 def others(data: str, options: argparse.Namespace, kept: Path, held_out: bool) -> pd.DataFrame:
-    """What Extra-P and scipy say of a dataset's held-out cells: asked anew, or as ``kept``."""
+    """Forecasts of a dataset's held-out cells by Extra-P and scipy: computed, or read from
+    ``kept``."""
     if not held_out or not (options.rivals or kept.exists()):
         return pd.DataFrame(columns=KEY + RIVALS)
     if not options.rivals:
@@ -90,7 +92,7 @@ def others(data: str, options: argparse.Namespace, kept: Path, held_out: bool) -
 
 
 def write(found: Outcome, to: Path, folder: Path) -> None:
-    """The page, its picture and its tables."""
+    """Write the page, its picture and its tables."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in found.rows.items():
         text = rows.to_csv(index=False, float_format="%.6g")
@@ -114,12 +116,16 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("data", nargs="*", help="names or files")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
-    parser.add_argument("--only", action="append", default=[], help="groups whose name has this")
-    earlier = "forecast from all of this dataset's cells, of another machine"
+    parser.add_argument(
+        "--only", action="append", default=[], help="groups whose name contains this"
+    )
+    earlier = "forecast from all cells of this dataset, which is of another machine"
     parser.add_argument("--train", metavar="DATA", help=earlier)
-    parser.add_argument("--native", default="native", help="the path that what-ifs start from")
-    parser.add_argument("--rivals", action="store_true", help="ask Extra-P and scipy again")
-    fewer = "of a record, to train: as many evenly spaced quantiles (default: all samples)"
+    parser.add_argument("--native", default="native", help="the path from which what-ifs start")
+    parser.add_argument(
+        "--rivals", action="store_true", help="compute the forecasts of Extra-P and scipy again"
+    )
+    fewer = "train on this number of evenly spaced quantiles of a record (default: all samples)"
     parser.add_argument("--samples", type=int, help=fewer)
     parser.add_argument("--replicates", type=int, default=40, help="bootstrap refits")
     parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")

@@ -216,9 +216,11 @@ def measured() -> pd.DataFrame:
             for told in ([], [count // 2], [0, count // 2, count - 1]):
                 known = moved.updated(_table(there.iloc[told])) if told else moved
                 rest = there.drop(index=told)
-                said = known.forecasts(rest.n.to_numpy(float), rest.gpus.to_numpy(float))
-                rest = rest.assign(told=len(told), own=own, off=said.seconds / rest.seconds - 1)
-                rows.append(rest.assign(inside=rest.seconds.between(said.low, said.high)))
+                forecasts = known.forecasts(rest.n.to_numpy(float), rest.gpus.to_numpy(float))
+                rest = rest.assign(
+                    told=len(told), own=own, off=forecasts.seconds / rest.seconds - 1
+                )
+                rows.append(rest.assign(inside=rest.seconds.between(forecasts.low, forecasts.high)))
     result: pd.DataFrame = pd.concat(rows)
     return result
 

@@ -1,18 +1,19 @@
-"""Do forecasts hold where small sizes do not fill a GPU, and the size that fills it was not run?
+"""Are forecasts calibrated if small sizes do not fill a GPU and the size that fills it was not run?
 
     .venv/bin/python -m lab.studies.knees [--seeds 100-104] [--only beyond] [--cells F]
 
-Steps are made whose time does not depend on how the work is shared out until a GPU has K elements:
+Synthetic steps take a time that does not depend on the division of the work until a GPU has K
+elements:
 
-    flat       T = t max(1, f(n) / (f(K) N))                a least time, then the work
+    flat       T = t max(1, f(n) / (f(K) N))                a minimum time, then the work
     thread     T = t f(n)/n K/f(K) max(1, n / (K N))        one element's work, then all of it
     hinge      T = t (1 + max(0, n / (K N) - 1)^p)          work on what is above K
 
-with f(n) = n^p, a sum over all GPUs, and three runs a cell. The knee K lies one to four times
-*beyond* the largest share n/N that is run, or before the *last* size alone, or *inside* with three
-sizes on either side. Asked is the next measurement at twice and four times the largest size, on the
-fewest and the most GPUs. Printed are the share of these in the 90 % interval, the median error, and
-the median of the interval's upper over its lower end.
+with f(n) = n^p, plus a reduction over all GPUs; each cell is run three times. The knee K lies one
+to four times *beyond* the largest share n/N that is run, or before the *last* size alone, or
+*inside* with three sizes on either side. The next measurement is forecast at twice and four times
+the largest size, on the fewest and the most GPUs. The study prints the share of these in the 90 %
+interval, the median error, and the median ratio of the interval's ends.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def hinge(x: Array, gpus: Array, p: float) -> Array:
     return 1 + np.maximum(0, x / gpus - 1) ** p
 
 
-# Times over the time of K elements on one GPU; x = n / K.
+# Times relative to that of K elements on one GPU; x = n / K.
 LAWS: dict[str, Callable[[Array, Array, float], Array]] = {
     "flat": flat,
     "thread": thread,
@@ -62,7 +63,7 @@ KNEES = ("beyond", "last", "inside")
 
 @dataclass(frozen=True)
 class Draw:
-    """A made program, and the sizes and GPU counts that it was run with.
+    """A synthetic program, and the sizes and GPU counts of its runs.
 
     Attributes:
         knee: elements that fill a GPU.
@@ -91,7 +92,7 @@ class Draw:
         return pd.DataFrame({"n": n, "gpus": gpus, "seconds": self.measured(n, gpus, 1)})
 
     def asked(self) -> tuple[Array, Array]:
-        """2 and 4 times the largest size, and 3 and 6 times, too, of one GPU."""
+        """Cells of 2 and 4 times the largest size; with one GPU count also 3 and 6 times."""
         farther = [2.0, 4.0] if self.counts.size > 1 else [2.0, 3.0, 4.0, 6.0]
         ends = np.unique([self.counts[0], self.counts[-1]])
         n, gpus = np.meshgrid(self.sizes[-1] * np.array(farther), ends)
@@ -99,7 +100,7 @@ class Draw:
 
 
 def draws(seeds: range, where: str) -> Iterator[Draw]:
-    """One of each law, power, noise and seed."""
+    """A program for each law, power, noise and seed."""
     kinds = product(enumerate(LAWS), enumerate(POWERS), enumerate(NOISES), seeds)
     for (i, law), (j, power), (k, noise), seed in kinds:
         random = np.random.default_rng([seed, i, j, k])
@@ -111,7 +112,7 @@ def draws(seeds: range, where: str) -> Iterator[Draw]:
 
 
 def answers(draw: Draw) -> pd.DataFrame:
-    """Forecasts beside the measurements, with what groups are made by."""
+    """Forecasts and measurements, with the columns that form groups."""
     n, gpus = draw.asked()
     forecasts = gpucast.fit(draw.table()).forecasts(n, gpus)
     rows = beside_truth(forecasts, draw.measured(n, gpus, 2), **asdict(draw, dict_factory=_words))
@@ -119,7 +120,7 @@ def answers(draw: Draw) -> pd.DataFrame:
 
 
 def _words(fields: list[tuple[str, object]]) -> dict[str, object]:
-    """What a draw is, but for its arrays, of which their lengths are told."""
+    """The fields of a draw, with lengths instead of arrays."""
     return {name: value.size if isinstance(value, np.ndarray) else value for name, value in fields}
 
 
@@ -132,7 +133,7 @@ def summary(rows: pd.DataFrame) -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     parser = parser_of("knees", __doc__, "100-104")
     parser.add_argument("--only", choices=KNEES, action="append", help="where the knee lies")
-    parser.add_argument("--cells", type=Path, help="each forecast (CSV)")
+    parser.add_argument("--cells", type=Path, help="file for all forecasts (CSV)")
     options = parser.parse_args(arguments)
     where = options.only or KNEES
     rows = pd.concat([answers(draw) for knee in where for draw in draws(options.seeds, knee)])

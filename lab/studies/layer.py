@@ -1,11 +1,12 @@
-"""How good are forecasts on paths of a layer that no rule was decided with?
+"""How good are forecasts on paths of a layer that played no part in choosing rules?
 
     .venv/bin/python lab/studies/layer.py DATA FOLDER -o docs/results/layer.md
 
-DATA: what ``lab/gpu.sh networks`` measured; FOLDER: native traces of its programs (*.zip), of
-another machine of the kind. Each path is known by its launches, transfers and skeletons alone:
-what machines state of the layer is not read, no step there is fitted to, and intervals are those
-of ``gpucast what-if``. Writes the page and a table of all cells (the page's name with .csv).
+DATA: measurements of ``lab/gpu.sh networks``; FOLDER: native traces of its programs (*.zip) from
+another machine of the same kind. Each path is described by its launches, transfers and skeletons
+alone: statements of machines about the layer are not read, no step over it is fitted, and intervals
+are those of ``gpucast what-if``. Writes the page and a table of all cells (the page's name with
+.csv).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tracing.cells import costs_of, nothing_stated
 from tracing.outcomes import outcomes
 
 MEDIAN, COVERED = 0.12, 0.80
-"""Targets: of the errors at most, of the share in intervals at least."""
+"""Targets: the largest errors, and the least share in intervals."""
 _HEADS = ["", "cells", "median error", "p95", "bias", "in interval", "right"]
 
 
@@ -47,9 +48,8 @@ def page(
     command: str,
     cells: str,
 ) -> str:
-    """Markdown. ``rows``: with the native step that was measured beside the paths;
-    ``as_recorded``: with the traces' own; ``cells``: a file beside it with a row a cell and path.
-    """
+    """The page in Markdown. ``rows``: forecasts from the measured native step; ``as_recorded``:
+    from the traces' own; ``cells``: a file in its folder with a row for each cell and path."""
     by_cell = as_recorded.groupby(["program", "case", "n", "gpus"])
     pinned = Memory.pinned
     path_rows = [
@@ -79,7 +79,7 @@ def page(
 
 
 def _rate(copies: Curve) -> str:
-    """How fast the last three quarters of the largest copies pass."""
+    """The bandwidth over the last three quarters of the largest copies."""
     most = copies.sizes[-1]
     most_seconds, fewer_seconds = copies.at(most * np.array([1.0, 0.25]))
     return f"{8e-9 * 0.75 * most / (most_seconds - fewer_seconds):.2g} Gbit/s"

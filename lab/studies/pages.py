@@ -1,4 +1,4 @@
-"""Pages of results: tables and numbers in Markdown, templates, and the picture of errors."""
+"""Parts of result pages: tables and numbers in Markdown, templates, and the picture of errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpucast.show.plots.style import COLOURS
 
 
 def written(template: Path, **values: object) -> str:
-    """The page of a Jinja template."""
+    """A page from a Jinja template."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(template.parent),
         trim_blocks=True,
@@ -34,7 +34,7 @@ def table(headers: Sequence[str], rows: Iterable[Iterable[object]], left: int = 
 
 
 def percent(value: float | None) -> str:
-    """A share with the digits that matter; none and not a number as a dash."""
+    """A share with the digits that matter; None and NaN are a dash."""
     if value is None or np.isnan(value):
         return "-"
     if value == 0:
@@ -44,12 +44,12 @@ def percent(value: float | None) -> str:
 
 
 def missed(text: str, reached: bool | None) -> str:
-    """Bold where a target is missed."""
+    """The text, in bold if a target is missed."""
     return f"**{text}**" if reached is False else text
 
 
 def show_progress(done: int, total: int) -> None:
-    """A line on stderr that is overwritten where that is a terminal."""
+    """Write progress to stderr, on a line that is overwritten if that is a terminal."""
     if sys.stderr.isatty():
         print(f"\r{done} of {total} parts", end="\n" if done == total else "", file=sys.stderr)
 
@@ -57,9 +57,10 @@ def show_progress(done: int, total: int) -> None:
 def draw_shares(
     axes: Axes, errors: Mapping[str, ArrayLike], own: str, ends: tuple[float, float]
 ) -> None:
-    """Share of the errors that are at most the abscissa: a line each, ``own`` the thickest.
+    """Draw the share of the errors that are at most the abscissa: a line for each forecaster, with
+    ``own`` the thickest.
 
-    Those beyond the ``ends`` count at the edge.
+    Errors beyond the ``ends`` count at the edges.
     """
     for colour, (label, values) in zip(COLOURS, errors.items(), strict=False):
         ordered = np.sort(np.clip(values, *ends))

@@ -1,4 +1,4 @@
-"""Data made from the paper's equations, in plain numpy: an oracle for model/ and fit/.
+"""Synthetic data from the paper's equations, in plain numpy: an oracle for model/ and fit/.
 
 Nothing here calls gpucast, so that tests compare two implementations.
 """
@@ -66,12 +66,12 @@ def grid(n: Array, gpus: Array, repeats: int) -> tuple[Array, Array]:
 def noisy(
     seconds: Array, rng: np.random.Generator, sigma: float = 0.03, outliers: float = 0.0
 ) -> Array:
-    """Lognormal noise; a share of `outliers` is 1.5 to 4 times too slow."""
+    """Add lognormal noise; a share `outliers` of the samples is 1.5 to 4 times too slow."""
     result = seconds * np.exp(sigma * rng.standard_normal(seconds.shape))
     slow = rng.random(seconds.shape) < outliers
     return np.where(slow, result * rng.uniform(1.5, 4.0, seconds.shape), result)
 
 
 def transfer_seconds(truth: Truth, route: str, size: Array) -> Array:
-    """L + bytes/B of a route, "h2d" or "d2h"."""
+    """The time L + bytes/B on a route, "h2d" or "d2h"."""
     return getattr(truth, f"L_{route}") + size / getattr(truth, f"B_{route}")

@@ -1,13 +1,13 @@
-"""How good are forecasts of other paths from one native trace? Traces held against measured steps.
+"""How good are forecasts of other paths from one native trace, compared with measured steps?
 
     .venv/bin/python lab/studies/traces.py DATA FOLDER -o docs/results/traces.md [--also DATA ...]
 
-DATA: what ``lab/gpu.sh traces`` measured; FOLDER: the traces it recorded (*.zip). For each
-program, case, size and number of GPUs that is in both, the step on every other path is forecast
-from the trace and from what transfers and launches cost on that path, and held against the steps
-measured there. ``--also``: other datasets with steps of the kernel ``tuned``, of other
-machines and paths, which its traces are held against. Writes the page, its picture (images/ beside
-it) and a table of all cells (the page's name with .csv). The parts are in tracing/.
+DATA: measurements of ``lab/gpu.sh traces``; FOLDER: the traces that it recorded (*.zip). For each
+program, case, size and number of GPUs in both, the step on every other path is forecast from the
+trace and from the times of transfers and launches on that path, and compared with the steps
+measured there. ``--also``: other datasets, of other machines and paths, whose steps of the kernel
+``tuned`` are compared with forecasts from its traces. Writes the page, its picture (in images/) and
+a table of all cells (the page's name with .csv). The parts are in tracing/.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from tracing.page import page, picture
 RULES = "Which rules there are was decided with these programs at hand."
 
 Answer = tuple[list[Outcome], str]
-"""A trace's answer, and why there is none."""
+"""The outcomes of a trace, or the reason why there are none."""
 Ask = Callable[..., Iterable[Outcome]]
-"""``outcomes``, or with other settings."""
+"""``outcomes``, possibly with other settings."""
 
 
 def answered(
@@ -47,7 +47,7 @@ def answered(
     paths: dict[str, PathCosts],
     ask: Ask = outcomes,
 ) -> Answer:
-    """All outcomes of a trace."""
+    """The outcomes of a trace."""
     try:
         trace = read(file)
         cell = cell_of(trace.run)
@@ -61,10 +61,11 @@ def answered(
 def run(
     data: Dataset, folder: Path, jobs: int | None, ask: Ask = outcomes, *, learns: bool = True
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """All outcomes, and why traces have none; ``learns``: intervals, from the other programs.
+    """Outcomes of all traces, and reasons of traces without any; ``learns``: intervals are learned
+    from the other programs.
 
     Raises:
-        InputError: no traces, or nothing to hold them against.
+        InputError: there are no traces, or no measured steps for them.
     """
     traces = traces_in(folder)
     measured = {cell: dict(by_path) for cell, by_path in visits(data).items()}
@@ -73,7 +74,7 @@ def run(
     answers = spread(tasks, jobs, lambda done, total: None)
     every = [outcome for outcomes_of, _ in answers for outcome in outcomes_of]
     if not every:
-        raise InputError("no trace is of a measured cell", file=folder)
+        raise InputError("no trace belongs to a measured cell", file=folder)
     left_out = {file.stem: why for file, (_, why) in zip(traces, answers, strict=True) if why}
     return table(every, learns=learns), left_out
 
@@ -93,8 +94,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("traces", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
     parser.add_argument("--also", nargs="*", default=[], metavar="DATA")
-    parser.add_argument("--rules", default=RULES, help="what was decided with these programs")
-    parser.add_argument("--further", default="", help="what the heading says more")
+    parser.add_argument("--rules", default=RULES, help="the decisions that used these programs")
+    parser.add_argument("--further", default="", help="words added to the heading")
     parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")
     options = parser.parse_args(arguments)
     given = sys.argv[1:] if arguments is None else arguments

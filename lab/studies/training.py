@@ -1,17 +1,17 @@
-"""How near are forecasts of made training programs, whose network begins beyond the data?
+"""How accurate are forecasts of synthetic training programs that use a network beyond the data?
 
     python -m lab.studies.training [--seeds 12] [--cells FILE]
 
-Each program trains data-parallel on nodes of 8 GPUs. A step computes C seconds, a start and the
-samples of each GPU, of which the first do not fill it. Gradients go round a ring of N GPUs, twice
-(N - 1) / N of their bytes, at the rate of the node or, beyond 8 GPUs, of its network. A share of
-that hides behind the backward pass, two thirds of C, until it takes longer. Batches are fixed (n
-samples whatever N is) or those of each GPU (n grows with N). Times of 1, 2, 4 and 8 GPUs are
-fitted, those of 16, 32 and 64 are asked for. Beside gpucast's the table has the errors of
+Each program trains data-parallel on nodes of 8 GPUs. The computation of a step takes C seconds: a
+constant and the samples of each GPU, the first of which do not fill it. A ring all-reduce of the
+gradients moves 2 (N - 1) / N times their bytes at the bandwidth of the node or, beyond 8 GPUs, of
+its network. A share of it hides behind the backward pass, two thirds of C, until it takes longer.
+The batch is fixed (n samples for any N) or that of each GPU (n grows with N). Times of 1, 2, 4 and
+8 GPUs are fitted, those of 16, 32 and 64 are forecast. The table has the errors of gpucast and of
 
     T = a + b n/N + c (N - 1)/N,    a, b, c >= 0,
 
-by least squares of relative errors.
+fitted by least squares of relative errors.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from lab.forecasters.rivals.laws import ring
 IN_A_NODE = 8
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
 BATCHES = ((32,), (16, 64), (8, 32, 128))
-"""Samples of each GPU; of a fixed batch, on 16 GPUs."""
+"""Samples of each GPU; a fixed batch has these on 16 GPUs."""
 
 Program = Callable[[float, int], float]
-"""Seconds of a step, by the samples of each GPU and the GPUs."""
+"""Seconds of a step, by the samples of each GPU and the number of GPUs."""
 
 
 def program(rng: np.random.Generator, *, overlap: bool, slow: bool) -> Program:
-    """A program; a ``slow`` network has a tenth to a thirtieth of a node's rate, others more."""
+    """A program; a ``slow`` network has a tenth to a thirtieth of a node's bandwidth, others have
+    more."""
     start, rate = 10 ** rng.uniform(-3, -2), 10 ** rng.uniform(2, 3.5)
     unfilled = float(rng.choice([0, 2, 8]))
     gradients = 10 ** rng.uniform(7.7, 10)
@@ -59,7 +60,7 @@ def program(rng: np.random.Generator, *, overlap: bool, slow: bool) -> Program:
 
 
 def steps(seed: int, *, weak: bool, overlap: bool, slow: bool) -> pd.DataFrame:
-    """A program's cells: n, gpus, and seconds with noise."""
+    """The cells of a program: n, gpus, and seconds with noise."""
     rng = np.random.default_rng([seed, weak, overlap, slow])
     seconds = program(rng, overlap=overlap, slow=slow)
     noise = float(rng.choice([0.003, 0.01, 0.02]))
@@ -74,16 +75,18 @@ def steps(seed: int, *, weak: bool, overlap: bool, slow: bool) -> pd.DataFrame:
 
 
 def answers(seeds: int) -> Iterator[pd.DataFrame]:
-    """The cells asked for of all programs, with what is forecast of them."""
+    """The held-out cells of all programs and their forecasts."""
     for weak, overlap, slow, seed in product((False, True), (False, True), (False, True),
                                              range(seeds)):  # fmt: skip
         table = steps(seed, weak=weak, overlap=overlap, slow=slow)
-        trained, asked = table[table.gpus <= IN_A_NODE], table[table.gpus > IN_A_NODE]
-        forecasts = gc.fit(gc.read(trained)).forecasts(asked.n.to_numpy(), asked.gpus.to_numpy())
-        yield asked.assign(
+        trained, held_out = table[table.gpus <= IN_A_NODE], table[table.gpus > IN_A_NODE]
+        forecasts = gc.fit(gc.read(trained)).forecasts(
+            held_out.n.to_numpy(), held_out.gpus.to_numpy()
+        )
+        yield held_out.assign(
             batch="of each GPU" if weak else "fixed", exchange="hidden" if overlap else "shown",
             network="slow" if slow else "good", forecast=forecasts.seconds, low=forecasts.low,
-            high=forecasts.high, rival=ring(trained, asked).seconds,
+            high=forecasts.high, rival=ring(trained, held_out).seconds,
         )  # fmt: skip
 
 

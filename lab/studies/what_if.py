@@ -1,13 +1,13 @@
-"""How good are what-ifs? Remote steps from native steps and the remote path's microbenchmarks.
+"""How good are what-ifs, forecasts of remote steps from native ones and microbenchmarks?
 
     .venv/bin/python lab/studies/what_if.py [DATA...] [--replicates 60]
 
-Prints, for each group of steps over another path, with skeletons and without: median and 95th
-percentile of the errors, how many measured cells the 90 % interval holds, and its half-width. Then,
-for each host, the coverage by intervals that know of the other hosts alone how far hosts lie apart,
-which is what to expect on a new one; and the constants of paths/other_path.py by all. Ends with
-status 1 if a target is missed: at least 85 % of the cells of hosts left out, by skeletons and by
-transfers; on h200-x2, with skeletons, median 3 % (claret) and 5 % (tuned).
+Prints, for each group of steps over another path, with and without skeletons: median and 95th
+percentile of the errors, the coverage of the 90 % interval, and its half-width. Then, for each
+host, the coverage of intervals whose spread between hosts is learned from the other hosts alone, as
+for a new host; and the constants of paths/other_path.py from all hosts. Exits with status 1 if a
+target is missed: 85 % of the cells of held-out hosts covered, by skeletons and by transfers; on
+h200-x2, with skeletons, a median error of 3 % (claret) and 5 % (tuned).
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ DATA = [
     str(Path(__file__).parent / "hosts/h200-u.jsonl.gz"),
 ]
 ENOUGH = 0.2
-"""Share of a step; a smaller share of communication tells little about it."""
+"""Share of a step; a smaller share of communication gives little information about it."""
 TOLD = 20e-6
-"""s; shorter host work is the clock's as much as the host's."""
+"""Seconds; the time of shorter host work is mostly that of reading the clock."""
 LEAST = 0.05
 WAYS: dict[str, Launch] = {"skeletons": "auto", "transfers": "measured"}
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One group's what-if beside what was measured.
+    """The what-if of one group, compared with measurements.
 
     Attributes:
-        cells: a row a cell: n and gpus; medians (s) of the steps (``measured``) and of the host's
-            work in them (``host``); ``samples`` and ``visits``; the forecast's relative ``error``;
-            whether the interval of the cell's median holds it (``covered``), and that interval's
-            half-width of ln of the time (``width``).
-        apart: what the steps took of the communication and of the host's work that were expected,
-            the medians over cells with enough of it; ln.
+        cells: a row for each cell: n and gpus; medians (s) of the steps (``measured``) and of their
+            host work (``host``); ``samples`` and ``visits``; the forecast's relative ``error``;
+            whether the interval contains the cell's median (``covered``), and the half-width of
+            that interval in ln of the time (``width``).
+        apart: ln of measured over expected communication and host work, medians over the cells with
+            enough of it.
     """
 
     group: StepSelection
@@ -82,7 +82,7 @@ class Judged:
 
 
 def judged(data: Dataset, replicates: int) -> Iterator[Judged | str]:
-    """All groups over other paths; a line where one is refused."""
+    """All groups over other paths; a line of text for each one that is refused."""
     native = {}
     for group in groups_of(data):
         if group.path == NATIVE and group.schedule != "allgather":
@@ -147,7 +147,8 @@ def _median_of_log(ratio: pd.Series) -> float:
 
 
 def _held(model: Model, cells: pd.DataFrame) -> pd.DataFrame:
-    """With whether the model's intervals hold the measured medians, and their half-widths."""
+    """Add the columns ``covered``, whether the model's intervals contain the measured medians, and
+    ``width``."""
     forecasts = model.forecasts(cells.n.to_numpy(), cells.gpus.to_numpy())
     samples, visits = cells.samples.to_list(), cells.visits.to_list()
     low, high = model.cell_intervals(forecasts, samples, np.zeros(len(cells)), visits)
@@ -155,14 +156,15 @@ def _held(model: Model, cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(covered=covered, width=np.log(high / low) / 2)
 
 
-# ---- how far hosts lie apart ----
+# ---- spread between hosts ----
 
 
 def spread(hosts: Sequence[str], apart: Array) -> float:
-    """Sd of ln that a forecast for one more host takes: ``model.other_path`` multiplies it by T90.
+    """Standard deviation of ln of the time in a forecast for a new host: ``model.other_path``
+    multiplies it by T90.
 
-    A group lies apart by its host's effect, with mean 0, and by its own. What few hosts tell of the
-    first is Student's t; groups are many.
+    A group deviates by its host's effect, with mean 0, and by its own. The few hosts leave the
+    first uncertain by Student's t; there are many groups.
     """
     by_host = pd.Series(apart).groupby(list(hosts))
     of_host = np.sqrt((by_host.mean() ** 2).mean())
@@ -173,14 +175,14 @@ def spread(hosts: Sequence[str], apart: Array) -> float:
 
 
 def constants(groups: Sequence[Judged]) -> tuple[float, float]:
-    """BEYOND of one way, and HOST."""
+    """The constants BEYOND of one way, and HOST."""
     hosts, apart = [one.host for one in groups], np.array([one.apart for one in groups])
     moved, host = (spread(hosts, column) for column in apart.T)
     return moved, host
 
 
 def left_out(groups: Sequence[Judged], host: str) -> pd.DataFrame:
-    """The cells of a host, held against what the others tell."""
+    """The cells of a host, judged with constants from the other hosts."""
     moved, work = constants([one for one in groups if one.host != host])
     tables = []
     for one in (one for one in groups if one.host == host):
@@ -193,7 +195,7 @@ def left_out(groups: Sequence[Judged], host: str) -> pd.DataFrame:
 
 
 def figures(cells: pd.DataFrame) -> list[str]:
-    """Median and 95th percentile of the errors, coverage and half-width, percent."""
+    """Median and 95th percentile of the errors, coverage and half-width, in percent."""
     error = 100 * cells.error.abs()
     return [f"{error.median():.1f}", f"{error.quantile(0.95):.1f}", *coverage(cells)]
 
@@ -203,12 +205,13 @@ def coverage(cells: pd.DataFrame) -> list[str]:
 
 
 def pooled(groups: Sequence[Judged]) -> float:
-    """Share of all cells that intervals hold."""
+    """Share of all cells inside their interval."""
     return float(pd.concat([one.cells for one in groups]).covered.mean()) if groups else 1.0
 
 
 def summary(groups: list[Judged], target: bool) -> bool:
-    """Prints rows by way and kernel; whether targets are reached; ``target``: of medians, too."""
+    """Print rows by way and kernel; whether targets are reached; ``target``: including those of
+    medians."""
     rows, reached = [], True
     for way in WAYS:
         of_way = [one for one in groups if one.way == way]
@@ -225,13 +228,13 @@ def summary(groups: list[Judged], target: bool) -> bool:
 
 
 def judge_left_out(groups: list[Judged]) -> bool:
-    """Prints a row a host and way; whether the target is reached."""
+    """Print a row for each host and way; whether the target is reached."""
     rows, reached = [], True
     for way in WAYS:
         its = [one for one in groups if one.way == way]
         cells = {}
         if len(hosts := sorted({one.host for one in its})) < 3:
-            continue  # of two hosts one tells nothing of how they differ
+            continue  # one remaining host gives no information about the spread
         for host in hosts:
             cells[host] = left_out(its, host)
             rows.append([host, way, *coverage(cells[host])])

@@ -1,4 +1,4 @@
-"""What can go wrong, told in one line: where, which field, what, and what to do about it.
+"""Errors as messages of one line: place, field, problem, and remedy.
 
 The commands turn these into exit statuses (2 for wrong input, 1 for a run that failed); from
 Python they are ordinary exceptions. Nothing heavy is imported here, so that every command can
@@ -11,11 +11,11 @@ import os
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came: work ends as after Ctrl-C."""
+    """SIGTERM was received: work ends as after Ctrl-C."""
 
 
 class GpucastError(Exception):
-    """The work could not be done although the input was understood (exit status 1)."""
+    """The work failed although the input is valid (exit status 1)."""
 
     exit_status = 1
 
@@ -24,8 +24,8 @@ class InputError(GpucastError):
     """The input is wrong (exit status 2): ``str()`` is ``FILE:LINE: FIELD: message``.
 
     Attributes:
-        message: what is wrong and, where it helps, what would be right; one line.
-        file: name of the file or dataset, or None where the input was no file.
+        message: the problem and, if useful, the remedy, in one line.
+        file: name of the file or dataset, or None if the input is not a file.
         line: line in that file, counted from 1, or None.
         field: name of the field, column or option, or None.
     """
@@ -69,7 +69,7 @@ def _rebuild(message: str, file: str | None, line: int | None, field: str | None
 
 
 def from_os_error(error: OSError, path: str | os.PathLike[str] | None = None) -> GpucastError:
-    """The same failure of the operating system as one of ours.
+    """Return an error of the operating system as one of ours.
 
     An error about a named file (missing, unreadable, a folder) is wrong input and names the file;
     any other (disk full, broken device) is a failed run.

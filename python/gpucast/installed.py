@@ -1,8 +1,8 @@
-"""Where the programs and libraries lie that are installed with the package, but outside of it.
+"""Places of programs and libraries that are installed with the package, but outside of it.
 
-pip puts them below a prefix: that of this Python in virtual environments, but ``~/.local`` with
+pip installs them below a prefix: that of this Python in virtual environments, but ``~/.local`` with
 ``--user``, ``/usr/local`` for the Python of Debian and Ubuntu, and any folder with ``--target``. A
-package finds its own prefix from where it lies itself.
+package finds its prefix from its own location.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 
 
 def prefixes() -> list[Path]:
-    """Folders below which ``bin`` and ``lib`` may hold what was installed, the likeliest first."""
+    """Return folders whose ``bin`` and ``lib`` may hold installed files, the most probable
+    first."""
     packages = Path(__file__).resolve().parents[1]
     below = [packages]  # --target
     if packages.parent.parent.name in ("lib", "lib64"):  # lib/python3.11/site-packages
@@ -23,14 +24,14 @@ def prefixes() -> list[Path]:
 
 
 def place(below: str, file: str) -> Path:
-    """The folder ``below`` a prefix (``lib/gpucast-trace``) that has a file; where none has it, the
-    one in which it would be looked for first."""
+    """Return the folder ``below`` a prefix (``lib/gpucast-trace``) that has a file; if none has it,
+    the first folder of the search."""
     folders = [prefix / below for prefix in prefixes()]
     return next((folder for folder in folders if (folder / file).exists()), folders[0])
 
 
 def program(name: str) -> str | None:
-    """A program's path: beside this Python, where it was installed with the package, or in PATH."""
+    """Return a program's path: next to this Python, where the package installed it, or in PATH."""
     beside = [Path(sys.executable).parent, *(prefix / "bin" for prefix in prefixes())]
     there = (str(folder / name) for folder in beside)
     return next((each for each in there if os.access(each, os.X_OK)), None) or shutil.which(name)

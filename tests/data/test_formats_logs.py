@@ -509,7 +509,9 @@ def test_a_collective_is_no_work_that_more_gpus_share_out() -> None:
     assert {step.workload.name for step in data.steps if step.workload} == {"all_reduce"}
     assert not any(step.workload is None or step.workload.is_shared_out for step in data.steps)
     model = gc.fit(data)
-    assert any("share out: other GPU counts are not forecast" in line for line in model.warnings)
+    assert any(
+        "divided among GPUs: other GPU counts are not forecast" in line for line in model.warnings
+    )
     twice = model.forecasts([67108864], [4])
     assert twice.low[0] < 800e-6 < twice.high[0]
     for asked in (
@@ -539,7 +541,7 @@ def test_no_count_is_best_for_a_collective(run: Run, tmp_path: Path) -> None:
     ):
         status, _, err = run(*command)
         assert status == 2
-        assert "all_reduce is no work that GPUs share out: no count is best" in err
+        assert "all_reduce is not divided among GPUs: no count is best" in err
 
 
 def test_a_collective_on_several_counts_is_refused_as_one_curve(tmp_path: Path) -> None:
@@ -548,7 +550,7 @@ def test_a_collective_on_several_counts_is_refused_as_one_curve(tmp_path: Path) 
     for name, log in ("a.txt", text), ("b.txt", fewer):
         (tmp_path / name).write_text(log)
     data = gc.read(tmp_path / "a.txt", tmp_path / "b.txt", program="all-reduce", case="float")
-    with pytest.raises(InputError, match="no work that GPUs share out, and here are 2, 4 GPUs"):
+    with pytest.raises(InputError, match="is not divided among GPUs, and here are 2, 4 GPUs"):
         gc.fit(data)
 
 

@@ -65,7 +65,7 @@ def test_lists_of_numbers_are_as_long_as_a_forecast_can_take() -> None:
 def test_an_output_that_is_a_link_to_nowhere_is_refused(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to("elsewhere")
-    with pytest.raises(InputError, match="link to nowhere"):
+    with pytest.raises(InputError, match="dangling link"):
         check_output(link)
 
 

@@ -246,10 +246,10 @@ def _luminance(colour: str) -> float:
     """Relative luminance of a colour in hexadecimal digits, as WCAG 2 defines it."""
     digits = colour.removeprefix("#")
     if len(digits) == 3:
-        digits = "".join(2 * each for each in digits)
+        digits = "".join(2 * value for value in digits)
     linear = [
-        each / 12.92 if each <= 0.03928 else ((each + 0.055) / 1.055) ** 2.4
-        for each in (int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4))
+        value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4
+        for value in (int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4))
     ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -265,40 +265,46 @@ def dead_links(pages: dict[Path, _Page]) -> list[str]:
             if re.match(r"[a-z]+:", target):
                 continue
             file, _, anchor = unquote(target).partition("#")
-            found = (path.parent / file.partition("?")[0]).resolve() if file else path
-            if not found.exists() or (anchor and found in pages and anchor not in pages[found].ids):
+            linked = (path.parent / file.partition("?")[0]).resolve() if file else path
+            if not linked.exists() or (
+                anchor and linked in pages and anchor not in pages[linked].ids
+            ):
                 dead.append(f"{path.name}: {target}")
     return dead
 
 
 def fetched_from_elsewhere(pages: dict[Path, _Page]) -> list[str]:
     return [
-        each
+        resource
         for page in pages.values()
-        for each in page.resources
-        if re.match(r"(https?:)?//", each)
+        for resource in page.resources
+        if re.match(r"(https?:)?//", resource)
     ]
 
 
 def missing_in_commands(site: Path) -> set[str]:
     page, commands = reference(site, "commands.html"), doc_commands.gpucast_options()
-    wanted = {f"gpucast {each}" for each in commands if each}
+    wanted = {f"gpucast {word}" for word in commands if word}
     wanted |= {option for name, options in commands.items() if name for option in options}
     # Arguments stand there as --help names them.
-    return {each for each in wanted if each not in page and each.upper() not in page}
+    return {word for word in wanted if word not in page and word.upper() not in page}
 
 
 def missing_in_records(site: Path) -> set[str]:
     page = reference(site, "records.html")
     schema = json.loads((ROOT / "records" / "gpucast.record.schema.json").read_text("utf-8"))
-    fields = {field for each in schema["$defs"].values() for field in each.get("properties", {})}
+    fields = {
+        field
+        for definition in schema["$defs"].values()
+        for field in definition.get("properties", {})
+    }
     assert len(fields) > 40
     return {field for field in fields if f">{field}<" not in page}
 
 
 def missing_in_python(site: Path) -> set[str]:
     ids = _Page(site / "reference" / "python.html").ids
-    return {each for each in gpucast.__all__ if f"gpucast.{each}" not in ids}
+    return {public for public in gpucast.__all__ if f"gpucast.{public}" not in ids}
 
 
 def missing_in_cpp(site: Path) -> set[str]:

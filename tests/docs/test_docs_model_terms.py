@@ -64,7 +64,7 @@ def core_times(gpu: str, cpu: str, com: str) -> NDArray[np.float64]:
     model = _core.Model(gpu, cpu, com, cores=CORES, sms=SMS, block=BLOCK, integer=INTEGER)
     known = PARAMETERS | {"t_cpu_0": PARAMETERS["t_cpu0"]}
     values = np.array([known[name] for name, _, _ in model.parameters])
-    n, gpus = (np.array(each) for each in zip(*CELLS, strict=True))
+    n, gpus = (np.array(column) for column in zip(*CELLS, strict=True))
     none = np.empty((0, len(values)))
     return np.array(_core.forecast(model, values, none, [], n, gpus)[:3]).T
 
@@ -190,4 +190,4 @@ def test_the_program_of_the_cpp_page_gives_the_same_step_time(tmp_path: Path) ->
     model = _core.Model("wave", "linear", "star-serial", cores=2304, integer=4)
     values = np.array([7e-12, 2e-8, 6e-6, 8e-6, 1.1e10, 9e-6, 0.9e10])
     times = _core.forecast(model, values, np.empty((0, 7)), [], np.array([1000.0]), np.array([2.0]))
-    assert float(printed.stdout) == pytest.approx(float(sum(each[0] for each in times[:3])))
+    assert float(printed.stdout) == pytest.approx(float(sum(terms[0] for terms in times[:3])))

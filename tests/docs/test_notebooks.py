@@ -79,7 +79,7 @@ def said(notebook: nbformat.NotebookNode) -> list[str]:
 
 def close(a: str, b: str) -> bool:
     """Machines differ in the last digits, and bootstraps in a per cent."""
-    first, second = (float(each.replace(",", "")) for each in (a, b))
+    first, second = (float(number.replace(",", "")) for number in (a, b))
     return math.isclose(first, second, rel_tol=0.1, abs_tol=1)
 
 

@@ -31,7 +31,7 @@ def code_of(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return text
-    examples = [each.text for each in doc_commands.blocks(path) if each.kind == "python"]
+    examples = [block.text for block in doc_commands.blocks(path) if block.kind == "python"]
     indented = re.findall(r"^    ((?:from gpucast|import gpucast).*)$", text, re.M)
     return "\n".join([*examples, *indented])
 
@@ -42,13 +42,13 @@ def used(code: str) -> Iterator[str]:
     package = {"gpucast"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for each in node.names:
-                if each.name == "gpucast":
-                    package.add(each.asname or each.name)
-                elif each.name.startswith("gpucast."):
-                    yield each.name
+            for alias in node.names:
+                if alias.name == "gpucast":
+                    package.add(alias.asname or alias.name)
+                elif alias.name.startswith("gpucast."):
+                    yield alias.name
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gpucast"):
-            yield from (f"{node.module}.{each.name}" for each in node.names)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Attribute)

@@ -63,24 +63,24 @@ def test_a_record_is_read_with_few_calls() -> None:
 
 
 def test_a_fit_chooses_and_fits_once(core: Calls) -> None:
-    found = core.of(lambda: gc.fit(whole(NATIVE), replicates=30))
-    assert found["fit"] == 2  # the paper's k, then the parameters
+    calls = core.of(lambda: gc.fit(whole(NATIVE), replicates=30))
+    assert calls["fit"] == 2  # the paper's k, then the parameters
     # All steps, those without the largest n, and those with fewer GPUs; the paper's form alone
     # where it is not among the rest.
-    assert 3 <= found["fit_components"] <= 4
-    assert "cross_validate" not in found
+    assert 3 <= calls["fit_components"] <= 4
+    assert "cross_validate" not in calls
 
 
 def test_a_named_model_is_fitted_once(core: Calls) -> None:
-    found = core.of(lambda: gc.fit(whole(NATIVE), model="paper", replicates=30))
-    assert found["fit"] == 1
-    assert found["cross_validate"] == 1
-    assert "fit_components" not in found
+    calls = core.of(lambda: gc.fit(whole(NATIVE), model="paper", replicates=30))
+    assert calls["fit"] == 1
+    assert calls["cross_validate"] == 1
+    assert "fit_components" not in calls
 
 
 def test_samples_become_arrays_without_a_call_for_each() -> None:
     def arrays(repeats: int) -> Callable[[], object]:
-        return problem.pose(whole(NATIVE, repeats=repeats)).observations
+        return problem.problem_of(whole(NATIVE, repeats=repeats)).observations
 
     assert python_calls(arrays(5)) == python_calls(arrays(50))
 
@@ -218,12 +218,12 @@ def test_a_plan_is_read_with_few_calls_for_each_job(core: Calls, tmp_path: Path)
 
 def test_a_report_fits_nothing_and_forecasts_each_curve_in_few_calls(core: Calls) -> None:
     data, model = jumping()
-    found = core.of(lambda: content([model], data, gpus=[1, 2, 3, 4]))
-    assert set(found) <= set(ANSWERS)
+    calls = core.of(lambda: content([model], data, gpus=[1, 2, 3, 4]))
+    assert set(calls) <= set(ANSWERS)
     fewer = core.of(lambda: content([model], data, gpus=[1, 2]))
     # What is drawn of a GPU count is refined where it bends, all sizes of a pass at once. A draw of
     # a named form is a forecast.
-    assert (found["forecast"] - fewer["forecast"]) / 2 <= 60 + MOST_REPLICATES
+    assert (calls["forecast"] - fewer["forecast"]) / 2 <= 60 + MOST_REPLICATES
 
 
 def test_a_report_of_two_measured_paths_reads_the_dataset_once_and_is_small(
@@ -231,7 +231,7 @@ def test_a_report_of_two_measured_paths_reads_the_dataset_once_and_is_small(
 ) -> None:
     for path in ("native", "remote"):
         h200(path)  # fitted before calls are counted
-    found = core.of(lambda: h200_page(tmp_path))
-    assert not set(found) & set(FITS)
-    assert found["parse"] == 1
+    calls = core.of(lambda: h200_page(tmp_path))
+    assert not set(calls) & set(FITS)
+    assert calls["parse"] == 1
     assert (tmp_path / "report.html").stat().st_size <= 6_000_000

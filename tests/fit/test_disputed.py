@@ -39,11 +39,11 @@ def table(wrong: float, repeats: int = 2) -> pd.DataFrame:
 @pytest.mark.parametrize("wrong", [10.0, 0.1])
 def test_one_of_two_repetitions_may_be_a_mistake(wrong: float) -> None:
     model = gc.fit(table(wrong))
-    found = model.forecasts([CELL[0]], [CELL[1]])
+    forecast = model.forecasts([CELL[0]], [CELL[1]])
     expected = truth(*CELL)
     # The mean of both, or of their logarithms, is off by a factor of 3 and more.
-    assert abs(found.seconds[0] / expected - 1) < 0.05
-    assert found.low[0] < expected < found.high[0]
+    assert abs(forecast.seconds[0] / expected - 1) < 0.05
+    assert forecast.low[0] < expected < forecast.high[0]
     measured = model.measured(np.array([CELL[0]]), np.array([CELL[1]]))[0]
     assert abs(measured / expected - 1) < 0.05
     worst = in_order(model.remarks)[0]
@@ -58,14 +58,14 @@ def test_one_of_two_repetitions_may_be_a_mistake(wrong: float) -> None:
 def test_forecasts_of_a_disputed_cell_say_so_and_are_wider() -> None:
     at = np.array([CELL[0]]), np.array([CELL[1]])
     sound, disputed = gc.fit(table(1.0)), gc.fit(table(10.0))
-    said = "repetitions of n = 1600000 on 4 GPUs disagree: its forecast is by the other cells"
-    assert caveats(disputed, *at)[0] == said
-    assert said not in caveats(disputed, np.array([100_000]), np.array([1]))
-    assert not any("repetitions" in each for each in [*sound.warnings, *caveats(sound, *at)])
+    caveat = "repetitions of n = 1600000 on 4 GPUs disagree: its forecast is by the other cells"
+    assert caveats(disputed, *at)[0] == caveat
+    assert caveat not in caveats(disputed, np.array([100_000]), np.array([1]))
+    assert not any("repetitions" in text for text in [*sound.warnings, *caveats(sound, *at)])
 
     def width(model: gc.Model) -> float:
-        found = model.forecasts(*at)
-        return float(np.log(found.high[0] / found.low[0]))
+        forecast = model.forecasts(*at)
+        return float(np.log(forecast.high[0] / forecast.low[0]))
 
     assert width(disputed) > width(sound)
 
@@ -74,9 +74,11 @@ def test_the_median_of_three_counts_where_two_agree() -> None:
     model = gc.fit(table(10.0, repeats=3))
     at = np.array([CELL[0]]), np.array([CELL[1]])
     assert abs(model.measured(*at)[0] / truth(*CELL) - 1) < 0.05
-    (said,) = model.warnings
-    assert said.startswith("1 of 48 samples (n = 1600000, N = 4) are far off the others of their ")
-    assert not any("disagree" in each for each in caveats(model, *at))
+    (warning,) = model.warnings
+    assert warning.startswith(
+        "1 of 48 samples (n = 1600000, N = 4) are far off the others of their "
+    )
+    assert not any("disagree" in text for text in caveats(model, *at))
 
 
 def test_with_too_few_other_cells_nothing_is_chosen() -> None:

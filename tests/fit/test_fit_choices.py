@@ -7,7 +7,7 @@ import pytest
 
 import gpucast as gc
 from gpucast.data.selection import StepSelection
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from gpucast.util.remarks import texts_of
 from made_data import (
     BLOCK,
@@ -144,7 +144,7 @@ def test_several_possibilities_are_listed(field: str, first: Any, other: Any) ->
         f"made: {field}: there are several: {first}, {other}; choose one with --{field}{beside}"
     )
     for choice in (first, other):
-        chosen = pose(data, StepSelection(**{field: choice}))
+        chosen = problem_of(data, StepSelection(**{field: choice}))
         assert {getattr(step, field) for step in chosen.steps} == {choice}
 
 
@@ -166,7 +166,7 @@ def test_steps_with_and_without_a_graph_are_not_mixed() -> None:
         "made: graph: there are several: no-graph, graph; choose one with --graph or --no-graph"
     )
     for graph in (False, True):
-        found = pose(data, StepSelection(graph=graph))
+        found = problem_of(data, StepSelection(graph=graph))
         assert found.selection.graph is graph
         assert {step.graph for step in found.steps} == {graph}
 
@@ -180,20 +180,19 @@ def test_the_only_kind_of_steps_needs_no_choice() -> None:
 def test_steps_that_do_not_state_a_kind_go_with_every_one() -> None:
     stated = [*some_steps(memory="pinned", graph=True), *some_steps(memory="pageable", graph=False)]
     data = dataset([machine(), *some_steps(), *stated])
-    found = pose(data, StepSelection(memory="pageable", graph=False))
+    found = problem_of(data, StepSelection(memory="pageable", graph=False))
     assert [step.memory for step in found.steps] == [None] * 6 + ["pageable"] * 6
-    one = pose(dataset([machine(), *some_steps(), *some_steps(memory="pinned", graph=True)]))
+    one = problem_of(dataset([machine(), *some_steps(), *some_steps(memory="pinned", graph=True)]))
     assert (len(one.steps), one.selection.memory, one.selection.graph) == (12, "pinned", True)
 
 
 def test_a_step_without_a_boundary_is_of_an_open_box() -> None:
     data = dataset([machine(), *some_steps(), *some_steps(boundary="periodic")])
     with pytest.raises(gc.InputError, match="boundary: there are several: open, periodic"):
-        pose(data)
-    assert {step.boundary for step in pose(data, StepSelection(boundary="open")).steps} == {None}
-    assert {step.boundary for step in pose(data, StepSelection(boundary="periodic")).steps} == {
-        "periodic"
-    }
+        problem_of(data)
+    for boundary, stated in (("open", None), ("periodic", "periodic")):
+        problem = problem_of(data, StepSelection(boundary=boundary))
+        assert {step.boundary for step in problem.steps} == {stated}
 
 
 def test_a_kind_that_no_step_has_is_refused_with_those_there_are() -> None:
@@ -205,23 +204,23 @@ def test_a_kind_that_no_step_has_is_refused_with_those_there_are() -> None:
         ({"boundary": "periodic"}, "boundary: no records of 'periodic'; there are: open"),
     ):
         with pytest.raises(gc.InputError, match=said):
-            pose(data, StepSelection(**choice))
+            problem_of(data, StepSelection(**choice))
 
 
 def test_transfers_are_of_the_memory_that_the_steps_used() -> None:
     slow = microbenchmarks(VIRTUALIZED, rng(), launches=False, memory="pageable")
     fast = microbenchmarks(NATIVE, rng())
     data = dataset([machine(), *some_steps(memory="pageable"), *fast, *slow])
-    found = pose(data)
+    found = problem_of(data)
     assert {t.memory for route in found.transfers.values() for t in route} == {"pageable"}
     assert found.remarks == []
-    without = pose(dataset([machine(), *some_steps(memory="pageable"), *fast]))
+    without = problem_of(dataset([machine(), *some_steps(memory="pageable"), *fast]))
     assert without.transfers == {}
     assert texts_of(without.remarks) == [
         "the steps used pageable memory, the transfers pinned: transfers were left out"
     ]
     unstated = microbenchmarks(NATIVE, rng(), launches=False, memory="unknown")
-    assert pose(dataset([machine(), *some_steps(memory="pinned"), *unstated])).transfers
+    assert problem_of(dataset([machine(), *some_steps(memory="pinned"), *unstated])).transfers
 
 
 @pytest.mark.parametrize("field", ["path", "schedule", "kernel", "machine"])
@@ -235,10 +234,10 @@ def test_pinned_memory_is_taken_unless_another_is_named() -> None:
     generator = rng()
     slow = microbenchmarks(VIRTUALIZED, generator, launches=False, memory="pageable")
     data = dataset([machine(), *some_steps(), *microbenchmarks(NATIVE, generator), *slow])
-    found = pose(data)
+    found = problem_of(data)
     assert {t.memory for route in found.transfers.values() for t in route} == {"pinned"}
     assert any("took pinned" in text for text in texts_of(found.remarks))
-    chosen = pose(data, StepSelection(memory="pageable"))
+    chosen = problem_of(data, StepSelection(memory="pageable"))
     assert {t.memory for route in chosen.transfers.values() for t in route} == {"pageable"}
     with pytest.raises(gc.InputError, match="no transfers with 'mapped'; there are: pinned, pag"):
         gc.fit(data, memory="mapped")
@@ -247,7 +246,7 @@ def test_pinned_memory_is_taken_unless_another_is_named() -> None:
 def test_a_copy_engine_is_preferred_to_kernels_that_copy() -> None:
     kernels = [transfer("h2d", 1024, [1.0], engine="kernel")]
     data = dataset([machine(), *some_steps(), *microbenchmarks(NATIVE, rng()), *kernels])
-    assert {t.engine for t in pose(data).transfers["h2d"]} == {"copy"}
+    assert {t.engine for t in problem_of(data).transfers["h2d"]} == {"copy"}
 
 
 def test_transfers_that_say_nothing_of_a_step_are_left_out_with_a_warning() -> None:
@@ -268,10 +267,10 @@ def test_transfers_that_say_nothing_of_a_step_are_left_out_with_a_warning() -> N
 
 def test_first_steps_are_left_out_unless_there_are_no_others() -> None:
     first = step(1000, 1, [100.0], cold=True)
-    mixed = pose(dataset([machine(), *some_steps(), first]))
+    mixed = problem_of(dataset([machine(), *some_steps(), first]))
     assert not any(each.cold for each in mixed.steps)
     assert any("1 first-call step" in text for text in texts_of(mixed.remarks))
-    only = pose(dataset([machine(), *some_steps(cold=True)]))
+    only = problem_of(dataset([machine(), *some_steps(cold=True)]))
     assert len(only.steps) == 6
     assert any("all steps are first calls" in text for text in texts_of(only.remarks))
 

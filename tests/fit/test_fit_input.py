@@ -9,7 +9,7 @@ import gpucast as gc
 from gpucast.fitting import problem as problems
 from gpucast.fitting.candidates import Candidate, routes_of
 from gpucast.fitting.problem import Problem
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from made_data import (
     BLOCK,
     NATIVE,
@@ -28,7 +28,7 @@ def of_sizes(
 ) -> Problem:
     """Steps of these sizes, each timed once."""
     cells = [step(size, count, [1e-3], block=BLOCK, **other) for size in n for count in gpus]
-    return pose(dataset([machine(), *cells, *extra]))
+    return problem_of(dataset([machine(), *cells, *extra]))
 
 
 def test_complexity_counts_parameters_but_those_of_the_schedule() -> None:
@@ -65,11 +65,11 @@ def test_transfers_of_other_routes_are_no_part_of_a_fit_of_steps() -> None:
         for size in (1024, 2**16, 2**22)
     ]
     made = [machine(), *steps(NATIVE.seconds, rng), *microbenchmarks(NATIVE, rng)]
-    found = gc.fit(dataset([*made, *others]), model="paper", replicates=0).content
+    content = gc.fit(dataset([*made, *others]), model="paper", replicates=0).content
     plain = gc.fit(dataset(made), model="paper", replicates=0).content
-    assert found["breakpoints"].keys() == {"h2d", "d2h"}
-    assert found["parameters"] == plain["parameters"]
-    assert found["observations"] == plain["observations"]
+    assert content["breakpoints"].keys() == {"h2d", "d2h"}
+    assert content["parameters"] == plain["parameters"]
+    assert content["observations"] == plain["observations"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_transfers_of_other_routes_are_no_part_of_a_fit_of_steps() -> None:
 def test_kernel_phases_are_kernels_alone_under_star_serial_only(schedule: str, alone: bool) -> None:
     phases = {"kernel": [8e-4, 0.0, 9e-4], "cpu": [1e-5, 1e-5, 1e-5]}
     cell = step(1000, 2, [1e-3, 1e-3, 1e-3], schedule=schedule, phases=phases)
-    seen = pose(dataset([machine(), cell])).observations()
+    seen = problem_of(dataset([machine(), cell])).observations()
     # A step and its host part; of the kernel two samples, as no kernel takes no time.
     assert seen.cell_count == (3 if alone else 2)
     assert seen.sample_count == (8 if alone else 6)
@@ -102,10 +102,10 @@ def test_kernel_phases_tell_the_kernel_from_what_surrounds_it() -> None:
 
     model = "work+linear+star-serial"
     without = gc.fit(timed(False), model=model, replicates=0).content["parameters"]["t_0"]
-    found = gc.fit(timed(True), model=model, replicates=0).content["parameters"]["t_0"]
+    overhead = gc.fit(timed(True), model=model, replicates=0).content["parameters"]["t_0"]
     assert not without["identified"]
-    assert found["identified"]
-    assert abs(found["value"] - 5e-4) < 4 * found["stderr"]
+    assert overhead["identified"]
+    assert abs(overhead["value"] - 5e-4) < 4 * overhead["stderr"]
 
 
 def test_of_long_records_samples_are_taken_evenly() -> None:

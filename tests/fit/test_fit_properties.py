@@ -35,20 +35,20 @@ def check(model: Model) -> None:
     n = np.unique(np.round(np.geomspace(1, 1e9, 60)))
     for gpus in (1.0, 2.0, 7.0):
         with contextlib.suppress(gc.InputError):  # a count that the data know nothing of
-            found = model.forecasts(n, np.full(n.size, gpus))
-            for part in (found.t_gpu, found.t_cpu, found.low, found.high):
+            forecasts = model.forecasts(n, np.full(n.size, gpus))
+            for part in (forecasts.t_gpu, forecasts.t_cpu, forecasts.low, forecasts.high):
                 assert np.isfinite(part).all()
                 assert (part >= 0).all()
-            assert np.isfinite(found.t_com).all()
+            assert np.isfinite(forecasts.t_com).all()
             # In a mixture launches may hide all of the GPUs' work.
-            hidden = found.t_gpu if mixed else 0
-            assert (found.t_com >= -hidden + (-HIDDEN - RIPPLE if ticks else 0)).all()
-            assert (found.seconds > 0).all()
-            assert (found.low <= found.seconds).all()
-            assert (found.seconds <= found.high).all()
-            slack = 1e-9 * found.seconds[:-1] + (RIPPLE if ticks else 0)
+            hidden = forecasts.t_gpu if mixed else 0
+            assert (forecasts.t_com >= -hidden + (-HIDDEN - RIPPLE if ticks else 0)).all()
+            assert (forecasts.seconds > 0).all()
+            assert (forecasts.low <= forecasts.seconds).all()
+            assert (forecasts.seconds <= forecasts.high).all()
+            slack = 1e-9 * forecasts.seconds[:-1] + (RIPPLE if ticks else 0)
             # Forms grow with n; a mixture follows cells that do not, and returns to its forms.
-            assert not own or mixed or (np.diff(found.seconds) >= -slack).all()
+            assert not own or mixed or (np.diff(forecasts.seconds) >= -slack).all()
 
 
 @pytest.mark.slow

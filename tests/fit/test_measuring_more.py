@@ -15,7 +15,7 @@ from gpucast.data.records import Launch, Record, Skeleton, Step, Transfer
 from gpucast.data.selection import StepSelection
 from gpucast.fitting.candidates import routes_of
 from gpucast.fitting.mixture import fit_plausible, forms
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from gpucast.model.averaged_parts import STEPS_ALONE
 from gpucast.model.fitted import Model
 from gpucast.model.intervals import Array
@@ -126,7 +126,7 @@ def test_copies_that_describe_the_steps_are_used_without_a_word() -> None:
 
 def forecast(data: Dataset, group: StepSelection, n: Array, gpus: Array) -> Array:
     """By the mixture that a fit of a group forecasts with."""
-    problem = pose(data, group)
+    problem = problem_of(data, group)
     needed = routes_of(problem)
     problem.transfers = {
         route: each for route, each in problem.transfers.items() if route in needed

@@ -13,7 +13,7 @@ from gpucast import _core
 from gpucast.data.steps import medians_of
 from gpucast.fitting.mixture import _log_odds, fit_mixture, forms, visits_of
 from gpucast.fitting.problem import Problem
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from gpucast.model.intervals import Interval
 from made_data import (
     BLOCK,
@@ -32,7 +32,7 @@ from records_samples import relaxed
 
 
 def posed(*records: dict[str, Any], gpu: dict[str, Any] | None = None) -> Problem:
-    return pose(dataset([gpu or machine(), *records]))
+    return problem_of(dataset([gpu or machine(), *records]))
 
 
 def test_a_record_is_a_visit_of_its_cell() -> None:
@@ -251,7 +251,7 @@ def test_two_values_leave_too_little_to_forecast_the_largest_by() -> None:
 
 def test_cells_left_out_are_missed_by_what_fits_without_them_miss() -> None:
     """The closed form leaves parameters where all cells put them, and so errs a little less."""
-    problem = pose(whole(seed=5))
+    problem = problem_of(whole(seed=5))
     tried = forms(problem, None)
     (plain,) = [each for each in tried if str(each.name) == "work+linear+star-serial"]
     found = fit_mixture(problem, [plain])

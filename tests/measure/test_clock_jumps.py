@@ -66,7 +66,7 @@ def test_visits_of_any_program_cost_what_they_took(jumping: dict[str, str], tmp_
     told = measured("--program", described(tmp_path), "--visits", 2, "-o", path, **jumping)
     assert told["measured"] == 12
     visits = [step.visit for step in gc.load(path).steps]
-    assert all(each is not None and 0 < each.seconds < YEAR for each in visits)
+    assert all(visit is not None and 0 < visit.seconds < YEAR for visit in visits)
 
 
 def test_a_budget_lasts_as_long_as_it_says(jumping: dict[str, str], tmp_path: Path) -> None:

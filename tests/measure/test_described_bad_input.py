@@ -57,8 +57,8 @@ def test_it_is_told_in_one_line_and_nothing_is_written(
 
 def test_a_program_that_is_not_there_is_told_before_any_cell(run: Run, tmp_path: Path) -> None:
     program = described(tmp_path, (sys.executable, "lmpp"))
-    said = "program.yaml:4: command[0]: no program 'lmpp'; install it, or give its path"
-    assert_refused(run("measure", "--program", program, "-o", tmp_path / "data.jsonl"), said)
+    message = "program.yaml:4: command[0]: no program 'lmpp'; install it, or give its path"
+    assert_refused(run("measure", "--program", program, "-o", tmp_path / "data.jsonl"), message)
 
 
 OPTIONS = [
@@ -81,8 +81,8 @@ def test_options_that_do_not_go_together(
 
 
 def test_records_need_a_file_of_their_own(run: Run, tmp_path: Path) -> None:
-    said = "-o: a campaign goes on from its file; give one a name"
-    assert_refused(run("measure", "--program", described(tmp_path), "-o", "-"), said)
+    message = "-o: a campaign goes on from its file; give one a name"
+    assert_refused(run("measure", "--program", described(tmp_path), "-o", "-"), message)
 
 
 def test_options_of_descriptions_need_one(run: Run, tmp_path: Path) -> None:
@@ -93,8 +93,8 @@ def test_options_of_descriptions_need_one(run: Run, tmp_path: Path) -> None:
 
 def test_a_size_without_its_variables_is_refused(run: Run, tmp_path: Path) -> None:
     program = described(tmp_path, ("[1000, 2000, 4000]", "{1000: {L: 10}, 2000: {L: 12}}"))
-    found = run("measure", "--program", program, "-n", "3000", "--dry-run")
-    assert_refused(found, "n=3000 has no variables", "it has 1000, 2000")
+    result = run("measure", "--program", program, "-n", "3000", "--dry-run")
+    assert_refused(result, "n=3000 has no variables", "it has 1000, 2000")
 
 
 def test_records_go_into_a_file(run: Run, tmp_path: Path) -> None:

@@ -73,9 +73,9 @@ def test_an_importer_brings_what_it_knows(tmp_path: Path) -> None:
     log = """LAMMPS (29 Aug 2024)
 Loop time of 2 on 1 procs for 100 steps with 1000 atoms
 """
-    found = times(tmp_path, "{importer: lammps}", log)
-    assert found.seconds == [0.02]
-    assert "uncertainty" in found.more
+    step = times(tmp_path, "{importer: lammps}", log)
+    assert step.seconds == [0.02]
+    assert "uncertainty" in step.more
 
 
 def test_a_size_that_the_log_says_otherwise_is_warned_of(tmp_path: Path) -> None:
@@ -83,8 +83,8 @@ def test_a_size_that_the_log_says_otherwise_is_warned_of(tmp_path: Path) -> None
 Loop time of 1 on 1 procs for 10 steps with 864 atoms
 Loop time of 2 on 1 procs for 100 steps with 864 atoms
 """
-    found = times(tmp_path, "{importer: lammps}", log, gpus=1)
-    (warning,) = found.warnings
+    step = times(tmp_path, "{importer: lammps}", log, gpus=1)
+    (warning,) = step.warnings
     assert "says n 864" in warning
     assert warning.endswith(": the description's was taken")
     assert times(tmp_path, "{importer: lammps}", log, n=864, gpus=1).warnings == []

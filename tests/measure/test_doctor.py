@@ -15,13 +15,13 @@ GPU = ["NVIDIA H200", "143771 MiB", "580.1", "GPU-1"]
 def found(monkeypatch: pytest.MonkeyPatch, **answers: list[list[str]]) -> dict[str, Finding]:
     """Findings of a machine whose nvidia-smi answers so, by the first word of what it is asked."""
 
-    def asked(query: str) -> list[list[str]]:
+    def nvidia_smi(query: str) -> list[list[str]]:
         words = {"query-gpu=name": "gpus", "query-compute-apps": "running"}
         key = next((name for word, name in words.items() if word in query), "clocks")
         return answers.get(key, [])
 
-    monkeypatch.setattr(doctor, "asked", asked)
-    return {each.what: each for each in doctor.findings()}
+    monkeypatch.setattr(doctor, "nvidia_smi", nvidia_smi)
+    return {finding.what: finding for finding in doctor.findings()}
 
 
 def test_a_machine_without_gpus_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +42,7 @@ def test_other_users_and_slow_clocks_are_in_the_way(monkeypatch: pytest.MonkeyPa
     told = found(
         monkeypatch,
         gpus=[GPU],
-        running=[["1", "100 MiB"], [str(os.getpid()), "100 MiB"]],
+        running=[["4194305", "100 MiB"], [str(os.getpid()), "100 MiB"]],
         clocks=[["Enabled", "1980 MHz", "0x0000000000000020"]],
     )
     assert told["other users"].state == "attention"
@@ -62,8 +62,10 @@ def test_a_server_that_does_not_answer_is_exit_status_2(
     monkeypatch.setenv("GPUCAST_REMOTE", "127.0.0.1:9")
     status, out, _ = run("doctor", "--json")
     assert status == 2
-    told = [each for each in only_json(out)["findings"] if each["what"].startswith("server")]
-    assert [each["state"] for each in told] == ["attention"]
+    findings = [
+        finding for finding in only_json(out)["findings"] if finding["what"].startswith("server")
+    ]
+    assert [finding["state"] for finding in findings] == ["attention"]
 
 
 def test_an_empty_list_of_servers_is_exit_status_2(
@@ -72,20 +74,22 @@ def test_an_empty_list_of_servers_is_exit_status_2(
     monkeypatch.setenv("GPUCAST_REMOTE", "")
     status, out, _ = run("doctor", "--json")
     assert status == 2
-    (told,) = [each for each in only_json(out)["findings"] if each["what"].startswith("server")]
-    assert told["found"] == "GPUCAST_REMOTE: it is empty: name servers, host:port,..."
+    (finding,) = [
+        entry for entry in only_json(out)["findings"] if entry["what"].startswith("server")
+    ]
+    assert finding["found"] == "GPUCAST_REMOTE: it is empty: name servers, host:port,..."
 
 
 def test_a_server_that_is_named_twice_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUCAST_REMOTE", "127.0.0.1:9, 127.0.0.1:9")
     _, out, _ = run("doctor", "--json")
-    (told,) = [each for each in only_json(out)["findings"] if each["what"] == "devices"]
-    assert told["found"].startswith("named more than once: 127.0.0.1:9 2 times")
+    (finding,) = [entry for entry in only_json(out)["findings"] if entry["what"] == "devices"]
+    assert finding["found"].startswith("named more than once: 127.0.0.1:9 2 times")
 
 
 def test_people_get_a_table_and_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GPUCAST_REMOTE", raising=False)
-    monkeypatch.setattr(doctor, "asked", lambda query: [])
+    monkeypatch.setattr(doctor, "nvidia_smi", lambda query: [])
     status, out, err = run("doctor")
     assert (status, err) == (0, "")
     assert re.search("^no +GPUs +nvidia-smi lists none$", out, re.MULTILINE)

@@ -288,7 +288,7 @@ def test_without_the_programs_nothing_is_written(
     status, out, err = run("measure", *SHORT, "-o", path)
     assert (status, out) == (1, "")
     (said,) = err.splitlines()
-    assert said.startswith("gpucast: error: gpucast-microbench: not there")
+    assert said.startswith("gpucast: error: gpucast-microbench: found neither")
     assert not path.exists()
 
 

@@ -55,10 +55,12 @@ def all_rounds(
 
 
 def test_without_a_budget_all_cells_come_the_cheapest_first() -> None:
-    of = costs()
-    measured = all_rounds(lambda cells, left: cheapest_round(cells, of, 0.0), float("inf"), of)
+    times = costs()
+    measured = all_rounds(
+        lambda cells, left: cheapest_round(cells, times, 0.0), float("inf"), times
+    )
     assert sorted(measured) == sorted(CELLS)
-    assert [of(cell) for cell in measured] == sorted(of(cell) for cell in CELLS)
+    assert [times(cell) for cell in measured] == sorted(times(cell) for cell in CELLS)
 
 
 @given(st.integers(4, 80), st.integers(0, 5))
@@ -91,33 +93,33 @@ def test_each_pass_has_an_order_of_its_own_which_is_the_same_in_each_start() -> 
 
 
 def test_no_cell_is_visited_twice_before_all_were_once() -> None:
-    of, visits = costs(Timing.of_budget(60)), Counter[Cell]()
-    whole = sum(of(cell) for cell in CELLS)
-    made = all_rounds(passes(of, visits), 2.5 * whole, of, visits, most=6)
+    times, visits = costs(Timing.of_budget(60)), Counter[Cell]()
+    whole = sum(times(cell) for cell in CELLS)
+    made = all_rounds(passes(times, visits), 2.5 * whole, times, visits, most=6)
     assert set(made[: len(CELLS)]) == set(CELLS)
     assert set(visits.values()) <= {2, 3}
 
     visits.clear()
-    made = all_rounds(passes(of, visits), whole / 3, of, visits, most=6)
+    made = all_rounds(passes(times, visits), whole / 3, times, visits, most=6)
     assert set(visits.values()) == {1}
-    assert 0.25 * whole < sum(map(of, made)) <= whole / 3
+    assert 0.25 * whole < sum(map(times, made)) <= whole / 3
 
 
 def test_a_cell_that_takes_longer_than_is_left_is_not_begun() -> None:
-    of, visits = costs(), Counter[Cell]()
-    measured = all_rounds(passes(of, visits), 10, of)
+    times, visits = costs(), Counter[Cell]()
+    measured = all_rounds(passes(times, visits), 10, times)
     assert measured
-    assert sum(of(cell) for cell in measured) <= 10
-    assert passes(of, visits)(CELLS, 0.01) == []
+    assert sum(times(cell) for cell in measured) <= 10
+    assert passes(times, visits)(CELLS, 0.01) == []
 
 
 def test_what_a_series_takes_is_learnt() -> None:
-    of = costs()
+    times = costs()
     cell = Cell(ONE, 64000, 1)
-    before, other = of.step(cell), of.step(Cell(OTHER, 64000, 1))
-    of.learn(Cell(ONE, 8000, 2), 1.0, 10 * of.step(Cell(ONE, 8000, 2)))
-    assert of.step(cell) == pytest.approx(10 * before)
-    assert of.step(Cell(OTHER, 64000, 1)) == other
+    before, other = times.step(cell), times.step(Cell(OTHER, 64000, 1))
+    times.learn(Cell(ONE, 8000, 2), 1.0, 10 * times.step(Cell(ONE, 8000, 2)))
+    assert times.step(cell) == pytest.approx(10 * before)
+    assert times.step(Cell(OTHER, 64000, 1)) == other
 
 
 def test_remote_gpus_have_no_allgather_and_only_star_serial_a_choice_of_memory() -> None:

@@ -234,6 +234,6 @@ def test_somebody_elses_empty_file_is_not_removed(path: Path) -> None:
 
 def test_a_link_to_nowhere_is_refused(path: Path) -> None:
     path.symlink_to("nowhere")
-    with pytest.raises(InputError, match="link to nowhere"):
+    with pytest.raises(InputError, match="dangling link"):
         Store(path)
     assert not path.with_name("nowhere").exists()

@@ -60,7 +60,7 @@ def test_steps_are_timed_and_their_records_kept(tmp_path: Path) -> None:
     cells = set()
     for case in cases:
         assert case["result"] == "pass"
-        (step,) = [each for each in kept(case) if each["kind"] == "step"]
+        (step,) = [record for record in kept(case) if record["kind"] == "step"]
         cells.add((step["n"], step["gpus"], step["path"]))
         seconds = median(step["seconds"])
         assert performance(case)["step"] == (pytest.approx(seconds), "s")
@@ -70,11 +70,12 @@ def test_steps_are_timed_and_their_records_kept(tmp_path: Path) -> None:
 
 def test_copies_are_timed(tmp_path: Path) -> None:
     (case,) = reframe(tmp_path, "-n", "HostToDevice", "-S", "largest=65536")
-    found = performance(case)
+    figures = performance(case)
     by_bytes = {
-        each["bytes"]: median(each["seconds"])
-        for each in kept(case)
-        if (each["kind"], each.get("from"), each.get("method")) == ("transfer", "host", "call")
+        record["bytes"]: median(record["seconds"])
+        for record in kept(case)
+        if (record["kind"], record.get("from"), record.get("method"))
+        == ("transfer", "host", "call")
     }
-    assert found["latency"] == (pytest.approx(by_bytes[min(by_bytes)]), "s")
-    assert found["bandwidth"] == (pytest.approx(65536 / by_bytes[65536]), "B/s")
+    assert figures["latency"] == (pytest.approx(by_bytes[min(by_bytes)]), "s")
+    assert figures["bandwidth"] == (pytest.approx(65536 / by_bytes[65536]), "B/s")

@@ -29,8 +29,8 @@ def test_a_dry_run_shows_jobs_and_the_visits_of_each(run: Run, tmp_path: Path) -
     }
     assert jobs[0].endswith("# 3 visits, one after the other")
     assert out.splitlines()[-1].startswith("4 jobs; 12 visits to make, 0 made")
-    said = run(*measure, "--gpu-hours", 1)[1].splitlines()[-1]
-    assert said.endswith("Only some of these are made, in batches, until the budget is spent.")
+    last = run(*measure, "--gpu-hours", 1)[1].splitlines()[-1]
+    assert last.endswith("Only some of these are made, in batches, until the budget is spent.")
     plan = only_json(run(*measure, "--json")[1])
     assert [job["visits"] for job in plan["jobs"]] == [3] * 4
     assert len(plan["visits"]) == 12
@@ -65,7 +65,7 @@ def test_mistakes_are_a_line_and_leave_nothing(
     monkeypatch.setenv("PATH", str(tmp_path))
     path = tmp_path / "data.jsonl"
     assert_refused(run("measure", "--program", program, *options, "-o", path), said)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["program.yaml", "toy.py"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["program.yaml", "toy.py"]
 
 
 def test_our_own_programs_are_not_measured_by_jobs(run: Run, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_it_runs_nothing_else_than_what_was_queued(tmp_path: Path) -> None:
         if record["kind"] == "note" and "digest" in (record.get("about") or {})
     ]
     assert len(notes) == 3
-    assert all("others than when it was queued" in text for text in notes)
+    assert all("changed since it was queued" in text for text in notes)
 
 
 @pytest.mark.parametrize(

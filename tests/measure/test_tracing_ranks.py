@@ -62,13 +62,13 @@ def test_ranks_that_are_recorded_one_by_one_become_one_trace(tmp_path: Path) -> 
         Tracing(tmp_path, OMPI_COMM_WORLD_RANK=str(rank), OMPI_COMM_WORLD_SIZE="2")
         for rank in range(2)
     ]
-    for each in ranks:
-        each.do("init", LAUNCH)
-    ended = [each.end() for each in ranks]
+    for process in ranks:
+        process.do("init", LAUNCH)
+    ended = [process.end() for process in ranks]
     assert [status for status, _ in ended] == [0, 0]
-    assert [said.count("2 processes") for _, said in ended] in ([0, 1], [1, 0])
+    assert [message.count("2 processes") for _, message in ended] in ([0, 1], [1, 0])
     trace = ranks[0].trace
-    assert {each["rank"] for each in trace.processes} == {0, 1}
+    assert {process["rank"] for process in trace.processes} == {0, 1}
     assert trace.json("run.json")["exit"] == {"status": 0}
     assert [len(trace.rows("calls", process)) for process in range(2)] == [1, 1]
     assert not ranks[0].part.exists()

@@ -153,7 +153,7 @@ def test_what_visits_would_bring_is_said_in_the_words_of_the_question() -> None:
         "3 more visits would bring it to about ± 6 %, sure enough is ± 5 %",
     ]
     assert planned(None, 1.0, None) == [
-        "3 more visits of these cells would hardly make it surer, cells nearer to it may",
+        "3 more visits of these cells would hardly help; cells nearer to the question may",
         "what it takes is not known yet",
     ]
     assert planned(CELLS[:2], 0.4, 0.4) == ["sure enough after about 2 more visits, 4 s"] * 2
@@ -178,7 +178,7 @@ def test_where_no_visit_makes_it_surer_the_campaign_ends_unsure() -> None:
     assert ends[0] is None
     assert ends[-1] == "unsure"
     assert until.seconds_left(lambda cell: 1.0) is None
-    assert "would hardly make it surer" in until.outlooks(lambda cell: 1.0)[0]
+    assert "would hardly help" in until.outlooks(lambda cell: 1.0)[0]
     until.update(model, [])
     assert until.outlooks(lambda cell: 1.0) == ["all visits are made, --visits allows more"]
 

@@ -15,7 +15,7 @@ from scipy.stats import t as student
 import gpucast as gc
 from gpucast import _core
 from gpucast.fitting.mixture import content, fit_mixture, forms, visits_of
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from gpucast.model.asked import outer
 from gpucast.model.averaged_parts import AveragedParts
 from gpucast.model.fitted import Model
@@ -247,7 +247,7 @@ def test_probabilities_of_best_counts_are_those_of_draws() -> None:
 
 
 def test_a_mixture_forecasts_from_its_file_what_the_fit_forecast(tmp_path: Path) -> None:
-    problem = pose(whole())
+    problem = problem_of(whole())
     found = fit_mixture(problem, forms(problem, None))
     n, gpus = outer([500, 8000, 1e6], [1, 4, 16])
     ones, zero = np.ones(n.size), np.zeros(n.size)

@@ -58,7 +58,7 @@ def test_it_is_the_normal_distribution_given_what_was_measured(
     n, gpus, wait, deviation, variance = np.array(rows, dtype=float).T
     new = np.append(n, 5000.0), np.append(gpus, 3.0), np.append(wait, wait.mean())
     whole = covariance(*new) + np.diag(np.append(variance, 0.0))
-    mean, spread = process(rows).at(*(each[-1:] for each in new))
+    mean, spread = process(rows).at(*(column[-1:] for column in new))
     points = mean[0] + np.sqrt(spread[0]) * np.array([-1.0, 0.0, 1.5])
     joint = [
         multivariate_normal.logpdf(np.append(deviation, x), cov=whole)
@@ -115,7 +115,7 @@ def test_cells_together_are_as_each_alone(rows: list[tuple[int, int, float, floa
 
 
 def test_amplitudes_follow_what_deviates() -> None:
-    n, gpus = (each.ravel() for each in np.meshgrid(np.geomspace(256, 262144, 11), [1.0, 2.0]))
+    n, gpus = (axis.ravel() for axis in np.meshgrid(np.geomspace(256, 262144, 11), [1.0, 2.0]))
     noise, wait = np.full(n.size, 0.02**2), np.full(n.size, 1e-5)
     quiet = learnt_amplitudes(n, gpus, wait, np.zeros(n.size), noise)
     assert max(quiet) < 0.5 * USUAL

@@ -16,7 +16,7 @@ from gpucast.data import jsonl
 from gpucast.data.selection import StepSelection
 from gpucast.fitting.candidates import Candidate
 from gpucast.fitting.problem import Problem
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from gpucast.model.fitted import Model
 from gpucast.paths.skeletons import communication, relative_errors
 from gpucast.util.remarks import texts_of
@@ -157,7 +157,7 @@ def errors(model: Model, star: Star) -> np.ndarray:
 
 
 def posed(star: Star, *records: dict[str, Any]) -> Problem:
-    return pose(made(*records), StepSelection(path="native", schedule=star.schedule))
+    return problem_of(made(*records), StepSelection(path="native", schedule=star.schedule))
 
 
 # The term of a schedule
@@ -411,7 +411,9 @@ def test_the_measured_dataset_has_skeletons_of_every_path() -> None:
     assert {s.path for s in data.skeletons} == {"native", "remote", "remote-sync"}
     assert {s.schedule for s in data.skeletons} == {"star-serial", "star-async"}
     for path in ("native", "remote", "remote-sync"):
-        problem = pose(data.where(lambda _: False), StepSelection(path=path, schedule="star-async"))
+        problem = problem_of(
+            data.where(lambda _: False), StepSelection(path=path, schedule="star-async")
+        )
         assert problem.skeletons
         assert not any("skeleton" in text for text in texts_of(problem.remarks))
 
@@ -420,7 +422,9 @@ def test_no_piece_of_a_curve_lies_beyond_the_largest_skeleton() -> None:
     """Transfers of the measured path bend at sizes that no skeleton has; a piece of its own there
     would have no observation, and any throughput."""
     data = gc.load("h200-x4").where(lambda _: False)
-    problem = pose(data, StepSelection(path="remote", schedule="star-serial", memory="pageable"))
+    problem = problem_of(
+        data, StepSelection(path="remote", schedule="star-serial", memory="pageable")
+    )
     chosen, found = communication(problem, Candidate("work", "linear", "star-serial"), 1)
     largest = max(s.h2d_bytes for s in problem.skeletons)
     assert all(point < largest for _, points in chosen.breakpoints for point in points)

@@ -8,13 +8,13 @@ from lab.studies import certainty
 from other_programs import cutoff, md
 
 
-def asked() -> certainty.Asked:
+def asked() -> certainty.HeldOut:
     """``md``, which knows 1, 2 and 4 GPUs, asked about 4 and 8, the latter twice as long as
     its program takes."""
     n, gpus = np.full(2, 96_000.0), np.array([4.0, 8.0])
     truth = np.array([cutoff(96_000, 4), 2 * cutoff(96_000, 8)])
     about = {"kind": "made", "program": "md"}
-    return certainty.Asked(about, md(), [96_000.0], [4, 8], truth[None, :], n, gpus, truth)
+    return certainty.HeldOut(about, md(), [96_000.0], [4, 8], truth[None, :], n, gpus, truth)
 
 
 def test_a_best_count_is_right_where_its_true_time_is_the_shortest() -> None:

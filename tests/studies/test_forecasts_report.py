@@ -125,16 +125,16 @@ def test_groups_are_told_apart_and_named() -> None:
         for record in steps(NATIVE.seconds, rng, n=[1000], gpus=[1], **how)
     ]
     data = made(*records)
-    found = groups_of(data)
-    assert len(found) == 5
-    names = list(names_of(found).values())
+    groups = groups_of(data)
+    assert len(groups) == 5
+    names = list(names_of(groups).values())
     assert names[1] == "native, star-serial, claret, pageable"
     assert names[2:4] == [
         "native, star-serial, claret, pinned, block 128",
         "native, star-serial, claret, pinned, block 256",
     ]
     assert names[4] == "remote, star-serial, claret"
-    assert [step.memory for step in data_of(data, found[1]).steps] == ["pageable"]
+    assert [step.memory for step in data_of(data, groups[1]).steps] == ["pageable"]
 
 
 # --- scores ----------------------------------------------------------------------------------
@@ -150,17 +150,17 @@ def rows(forecast: list[float], trained: list[bool]) -> pd.DataFrame:
 
 
 def test_a_group_is_scored_by_its_left_out_cells() -> None:
-    found = scores.of_forecaster(rows([9.0, 2.1, 4.0, 4.5], [True, False, True, False]), "gpucast")
-    assert found.cells == 2
-    assert found.median == pytest.approx((0.05 + 0.5) / 2)
-    assert found.coverage == 0.5
-    assert found.half_width == pytest.approx(0.1)
+    score = scores.of_forecaster(rows([9.0, 2.1, 4.0, 4.5], [True, False, True, False]), "gpucast")
+    assert score.cells == 2
+    assert score.median == pytest.approx((0.05 + 0.5) / 2)
+    assert score.coverage == 0.5
+    assert score.half_width == pytest.approx(0.1)
 
 
 def test_best_counts_are_chosen_among_trained_cells_too() -> None:
-    found = scores.of_forecaster(rows([9.0, 2.1, 4.0, 4.5], [True, False, True, False]), "gpucast")
-    assert (found.hits, found.total) == (0, 2)
-    assert found.regret == pytest.approx((1.0 + 1 / 3) / 2)
+    score = scores.of_forecaster(rows([9.0, 2.1, 4.0, 4.5], [True, False, True, False]), "gpucast")
+    assert (score.hits, score.total) == (0, 2)
+    assert score.regret == pytest.approx((1.0 + 1 / 3) / 2)
     all_known = scores.of_forecaster(
         rows([1.0, 2.0, 4.0, 3.0], [True, True, True, False]), "gpucast"
     )
@@ -169,9 +169,9 @@ def test_best_counts_are_chosen_among_trained_cells_too() -> None:
 
 def test_no_forecast_is_as_bad_as_can_be() -> None:
     nothing = rows([np.nan] * 4, [True, False, True, False])
-    found = scores.of_forecaster(nothing, "gpucast")
-    assert (found.median, found.p95, found.coverage) == (np.inf, np.inf, 0.0)
-    assert (found.hits, found.total, found.regret) == (0, 2, None)
+    score = scores.of_forecaster(nothing, "gpucast")
+    assert (score.median, score.p95, score.coverage) == (np.inf, np.inf, 0.0)
+    assert (score.hits, score.total, score.regret) == (0, 2, None)
 
 
 def test_groups_are_summed_by_the_typical_one_and_pooled_cells() -> None:
@@ -179,17 +179,17 @@ def test_groups_are_summed_by_the_typical_one_and_pooled_cells() -> None:
         [vars(Score(10, 0.1, 0.2, 0.5, 0.1, 1, 2, 0.0)),
          vars(Score(30, 0.3, 0.4, 1.0, 0.3, 3, 3, 0.1))]
     )  # fmt: skip
-    found = scores.over_groups(two)
-    assert vars(found) == pytest.approx(vars(Score(40, 0.2, 0.3, 0.875, 0.2, 4, 5, 0.05)))
+    score = scores.over_groups(two)
+    assert vars(score) == pytest.approx(vars(Score(40, 0.2, 0.3, 0.875, 0.2, 4, 5, 0.05)))
 
 
 def test_the_prototypes_table_sums_to_its_published_figures() -> None:
     known = pd.read_csv(outcome.PROTOTYPES, comment="#")
-    found = {split: scores.over_groups(each) for split, each in known.groupby("split")}
-    assert (found[GPUS].cells, found[GPUS].hits, found[GPUS].total) == (508, 225, 257)
-    assert found[GPUS].median == pytest.approx(0.0274, abs=1e-4)
-    assert found[SIZES].coverage == pytest.approx(0.87, abs=0.005)
-    assert found[RANDOM].p95 == pytest.approx(0.045, abs=6e-4)
+    sums = {split: scores.over_groups(part) for split, part in known.groupby("split")}
+    assert (sums[GPUS].cells, sums[GPUS].hits, sums[GPUS].total) == (508, 225, 257)
+    assert sums[GPUS].median == pytest.approx(0.0274, abs=1e-4)
+    assert sums[SIZES].coverage == pytest.approx(0.87, abs=0.005)
+    assert sums[RANDOM].p95 == pytest.approx(0.045, abs=6e-4)
 
 
 def test_the_floor_is_the_noise_of_the_mean_of_the_visits() -> None:
@@ -205,9 +205,9 @@ def test_the_floor_is_the_noise_of_the_mean_of_the_visits() -> None:
 # --- forecasts of a truth that is known -------------------------------------------------------
 
 
-def forecast(asked: Iterator[questions.Question]) -> pd.DataFrame:
-    found = pd.concat([answers.answered(each, REPLICATES) for each in asked])
-    return found.assign(error=(found.gpucast / found.measured - 1).abs())
+def forecast(posed: Iterator[questions.Question]) -> pd.DataFrame:
+    rows = pd.concat([answers.answered(question, REPLICATES) for question in posed])
+    return rows.assign(error=(rows.gpucast / rows.measured - 1).abs())
 
 
 @pytest.mark.slow
@@ -215,13 +215,13 @@ def test_the_truth_is_forecast_by_all_who_know_its_form(monkeypatch: pytest.Monk
     monkeypatch.setattr(questions, "LARGEST_N", 32000)  # made n end at 64,000
     measured = questions.Measured(made(*native()), 5)
     ((name, group),) = measured.groups.items()
-    found = forecast(questions.left_out(measured)).merge(
+    forecasts = forecast(questions.left_out(measured)).merge(
         rivals.rivals_of(measured, name, group), on=answers.KEY
     )
-    assert set(found.split) == set(questions.HELD_OUT)
-    assert found.extrap.isna().all()
+    assert set(forecasts.split) == set(questions.HELD_OUT)
+    assert forecasts.extrap.isna().all()
     for who in ("gpucast", "scipy"):
-        score = scores.over_groups(scores.table(found, [who]))
+        score = scores.over_groups(scores.table(forecasts, [who]))
         assert score.median < 0.005
         assert score.p95 < 0.02
         assert score.hits == score.total > 0
@@ -235,8 +235,8 @@ def test_what_is_left_out_changes_no_forecast() -> None:
         return NATIVE.seconds(n, gpus) * np.where(gpus > 2, 10.0, 1.0)
 
     right, off = (
-        forecast(each for each in questions.left_out(questions.Measured(made(*native(s)), 5))
-                 if each.held[0].split == GPUS)
+        forecast(one for one in questions.left_out(questions.Measured(made(*native(s)), 5))
+                 if one.held[0].split == GPUS)
         for s in (NATIVE.seconds, wrong)
     )  # fmt: skip
     assert right.gpucast.tolist() == off.gpucast.tolist()
@@ -247,10 +247,10 @@ def test_what_is_left_out_changes_no_forecast() -> None:
 @pytest.mark.slow
 def test_remote_steps_are_forecast_from_native_ones() -> None:
     measured = questions.Measured(made(*native(), *over_network()), 5)
-    found = forecast(questions.over_other_paths(measured, "native"))
-    assert set(found.group) == {"remote, star-serial, claret, pinned"}
-    assert set(found.split) == {questions.WITHOUT_SKELETONS}
-    assert found.error.median() < 0.01
+    forecasts = forecast(questions.over_other_paths(measured, "native"))
+    assert set(forecasts.group) == {"remote, star-serial, claret, pinned"}
+    assert set(forecasts.split) == {questions.WITHOUT_SKELETONS}
+    assert forecasts.error.median() < 0.01
 
 
 @pytest.mark.slow
@@ -260,11 +260,11 @@ def test_another_machine_is_forecast_from_all_of_the_first() -> None:
     def slow_at_home(n: Array, gpus: Array) -> Array:
         return NATIVE.seconds(n, gpus) * np.where(gpus > 4, 1.0, 2.0)
 
-    of_four = [{**each, "machine": "four"} for each in native()]
+    of_four = [{**record, "machine": "four"} for record in native()]
     first = questions.Measured(dataset([machine(2304, "four", **THREADS), *of_four]), 5)
     eight = questions.Measured(made(*native(slow_at_home, gpus=range(1, 9))), 5)
-    found = forecast(questions.on_another_machine(first, eight))
-    judged = found[~found.trained]
+    forecasts = forecast(questions.on_another_machine(first, eight))
+    judged = forecasts[~forecasts.trained]
     same, more = (
         judged[judged.split == split] for split in (questions.ANOTHER_MACHINE, questions.MORE_GPUS)
     )
@@ -325,11 +325,11 @@ def test_what_others_said_is_kept(tmp_path: Path) -> None:
     assert status == 0  # there are no targets for such data
     assert "paper's form, scipy" in page
     table = tmp_path / "docs" / "results" / "page" / "made.csv"
-    said = pd.read_csv(table).scipy
-    assert said.notna().all()
+    kept = pd.read_csv(table).scipy
+    assert kept.notna().all()
     again = run(tmp_path, data, "made")[1]
     assert "paper's form, scipy" in again
-    assert pd.read_csv(table).scipy.tolist() == said.tolist()
+    assert pd.read_csv(table).scipy.tolist() == kept.tolist()
 
 
 @pytest.mark.slow

@@ -112,7 +112,7 @@ def _block(token: Token, markers: list[tuple[str, str]]) -> Block | None:
     values: dict[str, list[str]] = {"needs": [], "file": [], "before": [], "status": []}
     for key, value in markers:
         values[key].append(value)
-    needs = frozenset(each for value in values["needs"] for each in re.split(r",\s*", value))
+    needs = frozenset(need for value in values["needs"] for need in re.split(r",\s*", value))
     first = (token.map or [0])[0] + (2 if token.type == "fence" else 1)
     block = Block("", token.content, first, needs, values["before"])
     block.status = int(values["status"][0]) if values["status"] else 0
@@ -137,18 +137,18 @@ def _commands(lines: list[str], first: int) -> list[Command]:
         line.split()[0] in OURS + LAUNCHERS for line in lines if line.strip()
     ):
         return []
-    found: list[Command] = []
+    commands: list[Command] = []
     continued = False
     for number, line in enumerate(lines, first):
         if continued:
-            found[-1].text += "\n" + line
+            commands[-1].text += "\n" + line
         elif (prompts and _PROMPT.match(line)) or (not prompts and line.strip()):
-            found.append(Command(_PROMPT.sub("", line), number))
-        elif found:
-            found[-1].shown.append(line)
+            commands.append(Command(_PROMPT.sub("", line), number))
+        elif commands:
+            commands[-1].shown.append(line)
             continue
         continued = line.endswith("\\")
-    return found
+    return commands
 
 
 # ------------------------------------------------------------------ running ----
@@ -295,10 +295,10 @@ def _options(program: str) -> dict[str, set[str]]:
     if program == "gpucast":
         return gpucast_options()
     text = _help(program)
-    found = {"": _spelled(text)}
+    options = {"": _spelled(text)}
     for name in re.findall(r"^  ([a-z][a-z-]*) ", text.partition("Subcommands:")[2], re.MULTILINE):
-        found[name] = _spelled(_help(program, name))
-    return found
+        options[name] = _spelled(_help(program, name))
+    return options
 
 
 def gpucast_options() -> dict[str, set[str]]:
@@ -308,19 +308,19 @@ def gpucast_options() -> dict[str, set[str]]:
     from gpucast.cli.app import COMMANDS, build
 
     def spelled(command: Any) -> set[str]:
-        return {word for each in command.params for word in each.opts + each.secondary_opts}
+        return {word for option in command.params for word in option.opts + option.secondary_opts}
 
-    found = {"": {"--help"} | spelled(typer.main.get_command(build(None)))}
+    options = {"": {"--help"} | spelled(typer.main.get_command(build(None)))}
 
     def add(name: str, command: Any) -> None:
-        found[name] = spelled(command)
+        options[name] = spelled(command)
         for sub, inner in getattr(command, "commands", {}).items():
             add(f"{name} {sub}", inner)
 
-    for each in COMMANDS:
-        top: Any = typer.main.get_command(build(each.name))
-        add(each.name, top.commands[each.name])
-    return found
+    for entry in COMMANDS:
+        top: Any = typer.main.get_command(build(entry.name))
+        add(entry.name, top.commands[entry.name])
+    return options
 
 
 def _help(program: str, *words: str) -> str:
@@ -360,7 +360,7 @@ def _left_out_alike(shown: Sequence[str], printed: list[str]) -> list[str]:
         if line.strip() in ("...", ""):
             result.append(line.strip())
             continue
-        words = [_words(each) for each in printed[at:]]
+        words = [_words(text) for text in printed[at:]]
         if _words(line) not in words:
             return printed
         at += words.index(_words(line)) + 1

@@ -86,8 +86,8 @@ def hosts_plan(price: float, gpus: str = "2-9") -> tuple[dict[str, Any], float, 
     hosts do one each.
     """
     model = only_native()["native"]
-    found = model.forecasts([64000.0, 64000.0], [2.0, 4.0], Interval.later)
-    two, four = (1e6 * found.seconds * at_most(model.log_width(found.spread), 0.9)).tolist()
+    forecasts = model.forecasts([64000.0, 64000.0], [2.0, 4.0], Interval.later)
+    two, four = (1e6 * forecasts.seconds * at_most(model.log_width(forecasts.spread), 0.9)).tolist()
     assert four < 0.9 * two
     box = machine(
         gpus=gpus,
@@ -101,13 +101,13 @@ def hosts_plan(price: float, gpus: str = "2-9") -> tuple[dict[str, Any], float, 
         "jobs": [job(n=64000, count=3)],
         "window": (two + four + 2 * two) / 2,
     }
-    hours = 1e6 / 3600 * found.seconds
+    hours = 1e6 / 3600 * forecasts.seconds
     return plan, float(hours[0]), float(hours[1])
 
 
 def request(**other: Any) -> Request:
     plan = values(**other)
-    names = [each["name"] for each in plan["machines"]]
+    names = [entry["name"] for entry in plan["machines"]]
     return of_values(plan, {name: model for name, model in models().items() if name in names})
 
 

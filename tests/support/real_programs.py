@@ -75,11 +75,11 @@ def _no_gromacs() -> str | None:
 def _no_pytorch() -> str | None:
     if not Path("/usr/bin/torchrun").exists():
         return f"no /usr/bin/torchrun: no PyTorch among the system's packages ({_HINT})"
-    found = subprocess.run(
+    result = subprocess.run(
         ["/usr/bin/python3", "-c", "import torch.distributed"], capture_output=True, text=True,
         env={"PATH": "/usr/bin"},
     )  # fmt: skip
-    return f"PyTorch: {found.stderr.strip().splitlines()[-1]}" if found.returncode else None
+    return f"PyTorch: {result.stderr.strip().splitlines()[-1]}" if result.returncode else None
 
 
 def _no_openmm() -> str | None:

@@ -42,7 +42,10 @@ def slower(data: Dataset, factor: float) -> Dataset:
     """The same steps, each taking so many times as long: what refutes a fit to ``data``."""
     records = [
         *data.machines.values(),
-        *(replace(step, seconds=[factor * each for each in step.seconds]) for step in data.steps),
+        *(
+            replace(step, seconds=[factor * seconds for seconds in step.seconds])
+            for step in data.steps
+        ),
     ]
     return from_records(data.name, records)
 

@@ -104,7 +104,7 @@ def dataset_of(
                 factor = float(np.exp(random.normal(0, noise)))
                 lines.append(
                     {"kind": "step", "machine": "simulated", "path": "native", "program": "toy",
-                     "n": n, "gpus": 1, "seconds": [factor * each for each in times],
+                     "n": n, "gpus": 1, "seconds": [factor * time for time in times],
                      **alone, **together}
                 )  # fmt: skip
     return from_records("simulated", [record(line) for line in lines])
@@ -143,9 +143,9 @@ def held_out(data: Dataset, most: int = 2) -> list[Held]:
             continue
         times = [seconds_of(s) for s in data.shared_steps if (s.n, s.instances) == (n, k)]
         measured = k / (float(np.median(times)) / one[n])
-        found = shared_forecasts(model, [n], [k], mps=under_service(data))
-        values = (found.speedup, found.speedup_low, found.speedup_high)
-        result.append(Held(n, k, measured, *(float(each[0]) for each in values)))
+        forecasts = shared_forecasts(model, [n], [k], mps=under_service(data))
+        values = (forecasts.speedup, forecasts.speedup_low, forecasts.speedup_high)
+        result.append(Held(n, k, measured, *(float(value[0]) for value in values)))
     return result
 
 
@@ -157,12 +157,12 @@ def from_use(data: Dataset) -> list[Held]:
         if not rest.shared_steps:
             continue
         model = gc.fit(rest)
-        found = shared_forecasts(model, [n], [2], mps=under_service(data))
+        forecasts = shared_forecasts(model, [n], [2], mps=under_service(data))
         one = float(np.median([seconds_of(s) for s in data.steps if s.n == n and s.gpus == 1]))
         times = [seconds_of(s) for s in data.shared_steps if (s.n, s.instances) == (n, 2)]
-        values = (found.speedup, found.speedup_low, found.speedup_high)
+        values = (forecasts.speedup, forecasts.speedup_low, forecasts.speedup_high)
         measured = 2 / (float(np.median(times)) / one)
-        result.append(Held(n, 2, measured, *(float(each[0]) for each in values)))
+        result.append(Held(n, 2, measured, *(float(value[0]) for value in values)))
     return result
 
 

@@ -91,10 +91,10 @@ class Cluster:
 
     def logs(self) -> str:
         """The last lines of the daemons' logs."""
-        found = [self.root / f"{name}.log" for name in ("munge", "slurmctld", "slurmd")]
+        files = [self.root / f"{name}.log" for name in ("munge", "slurmctld", "slurmd")]
         return "\n".join(
             f"== {log.name}\n" + "\n".join(log.read_text(errors="replace").splitlines()[-15:])
-            for log in found
+            for log in files
             if log.exists()
         )
 
@@ -118,9 +118,9 @@ def slurm(root: Path) -> Iterator[Cluster]:
     """A cluster in an empty folder, which all may read: munge wants that of all above, too."""
     for folder in ("state", "spool", "gpu"):
         (root / folder).mkdir()
-    for each in (root, *root.parents):
-        if not each.stat().st_mode & 0o001:
-            each.chmod(each.stat().st_mode | 0o055)
+    for ancestor in (root, *root.parents):
+        if not ancestor.stat().st_mode & 0o001:
+            ancestor.chmod(ancestor.stat().st_mode | 0o055)
     ports = _free_ports(2)
     conf = _CONF.format(root=root, ctld=ports[0], slurmd=ports[1], cores=CORES, gpus=GPUS)
     (root / "slurm.conf").write_text(conf)
@@ -182,9 +182,9 @@ def _made_up_gpus(folder: Path) -> str:
 def _free_ports(count: int) -> list[int]:
     sockets = [socket.socket() for _ in range(count)]
     try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
     finally:
-        for each in sockets:
-            each.close()
+        for one in sockets:
+            one.close()

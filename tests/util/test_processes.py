@@ -43,9 +43,9 @@ def test_no_tasks_have_no_answers() -> None:
 
 @pytest.mark.parametrize("processes", [1, 3])
 def test_progress_counts_every_task(processes: int) -> None:
-    said: list[tuple[int, int]] = []
-    spread(squares(7), processes, lambda done, total: said.append((done, total)))
-    assert said == [(done, 7) for done in range(1, 8)]
+    calls: list[tuple[int, int]] = []
+    spread(squares(7), processes, lambda done, total: calls.append((done, total)))
+    assert calls == [(done, 7) for done in range(1, 8)]
 
 
 @pytest.mark.parametrize("processes", [1, 3])

@@ -1,4 +1,4 @@
-"""Who takes part, a file a kind of forecaster."""
+"""The forecasters that take part, one file for each kind."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from lab.forecasters.asking import Rival
 
 HERE = Path(__file__).parent
 EXTRAP = HERE.parents[2] / ".venv-extrap" / "bin" / "python"
-"""The interpreter of what gpucast's environment lacks: Extra-P and scikit-learn (make extrap)."""
+"""The interpreter that has Extra-P and scikit-learn, which gpucast's lacks (make extrap)."""
 
 
 def extra_p(name: str, **options: object) -> Rival:
-    """Extra-P, used in one way."""
+    """Extra-P with one choice of its options."""
     return Rival(name, HERE / "extra_p.py", options=options, python=EXTRAP)
 
 
@@ -22,13 +22,13 @@ WAYS = tuple(
     for exponents, negative in EXPONENTS.items()
     for layout in ("n and gpus", "gpus", "n")
 )
-"""Extra-P as a table of medians can be given to it."""
+"""The ways to give Extra-P a table of medians."""
 OF_SAMPLES = tuple(
     extra_p(f"{exponents}, {measure}", layout="n and gpus", negative=negative, measure=measure)
     for exponents, negative in EXPONENTS.items()
     for measure in ("median", "mean")
 )
-"""Extra-P with both parameters, and what stands for the samples of a point."""
+"""Extra-P with both parameters, and with the median or the mean of a point's samples."""
 
 OWN = Rival("gpucast", HERE / "own.py")
 RIVALS = (

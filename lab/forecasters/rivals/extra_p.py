@@ -1,8 +1,8 @@
-"""Extra-P 4.2.5, by each way of using it. Runs under .venv-extrap's interpreter.
+"""Extra-P 4.2.5 with different options. Runs under .venv-extrap's interpreter.
 
-A table is given to Extra-P as somebody would who knows it: with both parameters, n and gpus; or as
-lines of one parameter, the other (or the share n/N of weak scaling) held constant. Each with and
-without negative exponents, which Extra-P has for strong scaling.
+Extra-P gets a table as an experienced user would give it: with both parameters, n and gpus; or as
+lines of one parameter, while the other (or the share n/N of weak scaling) is constant; both with
+and without negative exponents, which Extra-P has for strong scaling.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from extrap.util.progress_bar import DUMMY_PROGRESS
 from numpy.typing import NDArray
 
 Line = tuple[list[str], pd.DataFrame, NDArray[np.bool_]]
-"""Parameters of a model, what it is made of, and which of the cells asked for it forecasts."""
+"""Parameters of a model, the measurements it is fitted to, and the cells that it forecasts."""
 
 
 def forecast(
@@ -34,10 +34,10 @@ def forecast(
     negative: bool = True,
     measure: str = "median",
 ) -> pd.DataFrame:
-    """By the models of one layout: ``gpus``, ``n`` or ``n and gpus``.
+    """Forecast with the models of one layout: ``gpus``, ``n`` or ``n and gpus``.
 
-    Without one, as somebody states before who does not know the outcome: of each cell the first
-    of these that has a model of it. ``measure``: median or mean of a point's samples.
+    Without a layout, each cell gets the first of these that has a model of it, a choice that does
+    not depend on the outcome. ``measure``: median or mean of a point's samples.
     """
     seconds = np.full(len(asked), np.nan)
     for parameters_of in (layout,) if layout else ("gpus", "n", "n and gpus"):
@@ -45,13 +45,13 @@ def forecast(
             wanted = cells & np.isnan(seconds)
             if not wanted.any():
                 continue
-            with contextlib.suppress(Exception):  # whatever Extra-P raises where it has no model
+            with contextlib.suppress(Exception):  # Extra-P may raise anything if it has no model
                 seconds[wanted] = modelled(parameters, own, asked[wanted], negative, measure)
     return asked.assign(seconds=seconds)
 
 
 def lines(measured: pd.DataFrame, asked: pd.DataFrame, layout: str) -> Iterator[Line]:
-    """The models that a layout needs, each of two points or more."""
+    """The models that a layout needs, with two points or more each."""
     left = np.ones(len(asked), bool)
     if layout == "n and gpus":
         yield ["n", "gpus"], measured, left
@@ -68,7 +68,7 @@ def lines(measured: pd.DataFrame, asked: pd.DataFrame, layout: str) -> Iterator[
 def modelled(
     parameters: list[str], own: pd.DataFrame, asked: pd.DataFrame, negative: bool, measure: str
 ) -> list[float]:
-    """Seconds at the cells asked for, by Extra-P's model of its own choice."""
+    """Seconds of the cells by the model that Extra-P chooses."""
     experiment = Experiment()
     metric, callpath = Metric("seconds"), Callpath("step")
     experiment.add_metric(metric)
@@ -79,7 +79,7 @@ def modelled(
         coordinate = Coordinate(*map(float, point))
         experiment.add_coordinate(coordinate)
         experiment.add_measurement(Measurement(coordinate, callpath, metric, samples.tolist()))
-    # Extra-P prints progress and advice.
+    # Extra-P prints progress and advice, which are not wanted here.
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         generator = ModelGenerator(
             experiment, modeler="Default", use_measure=Measure[measure.upper()]

@@ -18,7 +18,7 @@ RESTARTS = 4
 
 
 def forecast(measured: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
-    """Exponentials of its mean and of the ends of the 90 % interval of a new time."""
+    """Exponentials of its mean and of the ends of the 90 % prediction interval."""
     known, wanted = (np.log(cells[["n", "gpus"]].to_numpy(float)) for cells in (measured, asked))
     centre, spread = known.mean(axis=0), known.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
@@ -28,7 +28,7 @@ def forecast(measured: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
         kernel, normalize_y=True, n_restarts_optimizer=RESTARTS, random_state=0
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of sizes and ranges at the ends of where they may be
+        warnings.simplefilter("ignore")  # about sizes and ranges at their bounds
         process.fit((known - centre) / scale, np.log(measured.seconds.to_numpy()))
     mean, deviation = process.predict((wanted - centre) / scale, return_std=True)
     low, high = mean - NORMAL * deviation, mean + NORMAL * deviation

@@ -1,4 +1,4 @@
-"""The time on the most GPUs measured, scaled ideally: what anybody can say without a model."""
+"""The time on the most GPUs measured, scaled ideally: a forecast that needs no model."""
 
 from __future__ import annotations
 

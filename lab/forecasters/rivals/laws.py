@@ -1,8 +1,8 @@
 """Laws of scaling, fitted by least squares with coefficients that are not negative: Amdahl's, the
 universal scalability law, a + b n/N, and data-parallel training's a + b n/N + c (N - 1)/N.
 
-The first two are laws of one size; where there are several, their work is in proportion to n. What
-stands for a cell that was timed several times is the median.
+The first two are laws for one size; with several sizes, the work is proportional to n. The median
+stands for a cell that was timed several times.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from scipy.optimize import least_squares, nnls
 
 Array = NDArray[np.float64]
 Columns = Callable[[Array, Array], list[Array]]
-"""What each coefficient of a law is multiplied with, by n and GPU count."""
+"""The factors of a law's coefficients, by n and GPU count."""
 Fit = Callable[[Array, Array], Array]
-"""Coefficients by columns, the largest number of each 1, and seconds."""
+"""Finds coefficients from columns, scaled to a maximum of 1, and seconds."""
 
 
 def amdahl(measured: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
@@ -28,7 +28,7 @@ def amdahl(measured: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
 
 def universal(measured: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
     """T = T1 n (1 + sigma (N - 1) + kappa N (N - 1))/N (Gunther's universal scalability law)."""
-    # Multiplied out, sigma and kappa times T1 are coefficients that only must not be negative.
+    # T1, T1 sigma and T1 kappa are linear coefficients that must not be negative.
     return _by_law(
         lambda n, gpus: [n / gpus, n * (gpus - 1) / gpus, n * (gpus - 1)],
         logarithmic, measured, asked,
@@ -41,7 +41,7 @@ def plain(measured: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
 
 
 def ring(measured: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
-    """T = a + b n/N + c (N - 1)/N: gradients that go round a ring of the GPUs."""
+    """T = a + b n/N + c (N - 1)/N: gradients are summed by a ring all-reduce among the GPUs."""
     return _by_law(
         lambda n, gpus: [np.ones_like(n), n / gpus, (gpus - 1) / gpus], relative, measured, asked
     )
@@ -59,7 +59,7 @@ def _by_law(
 
 
 def fitted(fit: Fit, columns: Array, seconds: Array) -> Array:
-    """Coefficients of columns of any size; what none of the cells has (N > 1) has none."""
+    """Coefficients of columns of any scale; 0 for a column that is zero in all cells (N > 1)."""
     scale = columns.max(axis=0)
     seen = scale > 0
     coefficients = np.zeros(len(scale))
@@ -68,13 +68,13 @@ def fitted(fit: Fit, columns: Array, seconds: Array) -> Array:
 
 
 def relative(columns: Array, seconds: Array) -> Array:
-    """Least squares of relative errors."""
+    """Minimize the squares of relative errors."""
     coefficients, _ = nnls(columns / seconds[:, None], np.ones_like(seconds))
     return np.asarray(coefficients)
 
 
 def logarithmic(columns: Array, seconds: Array) -> Array:
-    """Least squares of log time."""
+    """Minimize the squares of errors of log time."""
     start = relative(columns, seconds)
     lowest = 1e-12 * seconds.max()
 

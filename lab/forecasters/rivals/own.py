@@ -8,7 +8,8 @@ import gpucast
 
 
 def forecast(measured: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
-    """Its forecasts and 90 % intervals; times are in seconds however long they are."""
+    """gpucast's forecasts and 90 % intervals; the unit of times is not guessed from their
+    length."""
     steps = gpucast.read(measured, columns={"seconds": "seconds:s"})
     forecasts = gpucast.fit(steps).forecasts(asked.n.to_numpy(float), asked.gpus.to_numpy(float))
     return asked.assign(seconds=forecasts.seconds, low=forecasts.low, high=forecasts.high)

@@ -1,5 +1,5 @@
 """How good are forecasts from measured steps? The parts of lab/studies/forecasts.py.
 
-``questions`` say what is forecast from what, ``answers`` forecast it, ``rivals`` forecast the same,
-``scores`` and ``outcome`` sum it up, ``page`` shows it.
+``questions`` chooses training data and held-out cells, ``answers`` forecasts these with gpucast and
+``rivals`` with other models, ``scores`` and ``outcome`` summarize the errors, ``page`` shows them.
 """

@@ -1,4 +1,4 @@
-"""gpucast's forecasts: every question's fit, and the cells that it is held against."""
+"""gpucast's forecasts: the fit of each question, and forecasts of its held-out cells."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gpucast.model.fitted import Model
 
 KEY = ["group", "split", "n", "gpus"]
 MEASURED = ["visits", "trained", "measured"]
-"""A cell's visits, whether it is trained on, and its measured time, s."""
+"""Columns: a cell's visits, whether it is trained on, and its measured time, s."""
 FORECAST = ["gpucast", "low", "high"]
-"""The forecast time and the 90 % interval of the cell's measured one, s; NaN: refused."""
+"""Columns: the forecast time and the 90 % interval of the measured time, s; NaN: refused."""
 
 
 def answered(question: Question, replicates: int) -> pd.DataFrame:
-    """A row a cell that is held against: KEY, MEASURED, FORECAST, and why it is ``refused``."""
+    """A row for each cell: KEY, MEASURED, FORECAST, and the reason if it is ``refused``."""
     try:
         model = gc.fit(question.training, question.selection, replicates=replicates)
     except InputError as error:
@@ -29,12 +29,12 @@ def answered(question: Question, replicates: int) -> pd.DataFrame:
 def _forecast(model: Model, held: Held) -> pd.DataFrame:
     cells = held.cells
     try:
-        asked = held.change(model) if held.change else model
+        changed = held.change(model) if held.change else model
         n, gpus = cells.n.to_numpy(float), cells.gpus.to_numpy(float)
-        forecasts = asked.forecasts(n, gpus, held.interval)
+        forecasts = changed.forecasts(n, gpus, held.interval)
     except InputError as error:
         return _refused(held, error)
-    low, high = asked.cell_intervals(
+    low, high = changed.cell_intervals(
         forecasts, cells.samples.to_list(), np.zeros(len(cells)), cells.visits.to_list()
     )
     return _rows(held).assign(gpucast=forecasts.seconds, low=low, high=high, refused="")

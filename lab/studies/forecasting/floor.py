@@ -1,8 +1,8 @@
-"""The error that no model can beat: of one that knows each cell's long-run time exactly.
+"""The least possible error: that of a model which knows each cell's long-run time exactly.
 
-What it would still be off by is the noise of the measured mean of the visits: deviations of visits
-from their cell's others, scaled to a single visit's and drawn again and again, as many as a cell of
-the group has.
+Its remaining error is the noise of the measured mean of the visits. This noise is resampled from
+the deviations of visits from the others of their cell, scaled to those of single visits, with as
+many draws as a cell of the group has visits.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ DRAWS = 4000
 
 
 def floors(data: Dataset, elsewhere: Dataset | None = None) -> pd.DataFrame:
-    """Median and p95 of the least possible errors: a row a group, its name as index.
+    """Median and 95th percentile of the least possible errors: a row for each group, indexed by its
+    name.
 
-    Groups whose cells were visited once have the deviations of the same steps ``elsewhere``;
-    without these they are left out.
+    If its cells were visited once, a group gets the deviations of the same steps ``elsewhere``;
+    without these it is left out.
     """
     others = logarithms(elsewhere) if elsewhere is not None else {}
     rng = np.random.default_rng(0)
@@ -38,7 +39,7 @@ def floors(data: Dataset, elsewhere: Dataset | None = None) -> pd.DataFrame:
 
 
 def logarithms(data: Dataset) -> Mapping[str, list[NDArray[np.float64]]]:
-    """By group, of each cell the logarithms of its visits' medians."""
+    """Logarithms of the visits' medians, for each cell of each group."""
     steps = steps_of(data)
     by_group = {}
     for group, name in names_of(steps).items():
@@ -50,9 +51,11 @@ def logarithms(data: Dataset) -> Mapping[str, list[NDArray[np.float64]]]:
 
 
 def deviations(cells: list[NDArray[np.float64]] | tuple[()]) -> NDArray[np.float64]:
-    """Deviations of visits from the mean of their cell's others, as wide as those of single visits.
+    """Deviations of visits from the mean of the others of their cell, scaled to those of single
+    visits.
 
-    One of V differs from the mean of the others by (1 + 1/(V - 1)) of its variance.
+    The difference of one of V visits from the mean of the others has 1 + 1/(V - 1) times its
+    variance.
     """
     several = [cell for cell in cells if len(cell) > 1]
     return np.array(

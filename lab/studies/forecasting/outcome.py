@@ -1,4 +1,4 @@
-"""All that a run found: scores of groups, sums over them, and targets."""
+"""The results of a run: scores of groups, summaries over groups, and targets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpucast.data.dataset import Dataset
 FLOOR, PROTOTYPE = "floor", "prototype"
 PROTOTYPES = Path(__file__).with_name("prototype.csv")
 OF_PROTOTYPE = "h200-x4-mixed"
-"""The dataset whose figures prototype.csv holds."""
+"""The dataset of the figures in prototype.csv."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Outcome:
     """Figures of a run.
 
     Attributes:
-        command: that made it.
-        rows: by dataset, of every cell (``answers``, ``rivals``).
-        whole: whether they are of all groups, which targets are about.
-        groups: dataset, group, split, forecaster, and the fields of ``Score``.
+        command: the command of the run.
+        rows: tables of all cells (``answers``, ``rivals``), by dataset.
+        whole: whether all groups are included, as targets require.
+        groups: a table of dataset, group, split, forecaster, and the fields of ``Score``.
     """
 
     command: str
@@ -36,27 +36,27 @@ class Outcome:
     whole: bool = True
 
     def score(self, dataset: str, split: str, forecaster: str = OWN, part: str = "") -> Score:
-        """Over the groups whose name has ``part``."""
+        """The score over the groups whose name contains ``part``."""
         named = self.groups[["dataset", "split", "forecaster"]] == [dataset, split, forecaster]
         with_part = self.groups.group.str.contains(part, regex=False)
         return over_groups(self.groups[named.all(axis=1) & with_part])
 
     def splits(self, dataset: str) -> list[str]:
-        """Those that there are."""
+        """The splits of a dataset."""
         return list(dict.fromkeys(self.rows[dataset].split))
 
     def targets(self) -> Iterator[tuple[Target, Score]]:
-        """Those of datasets of this run, and what they are held against."""
+        """The targets of this run's datasets, each with its score."""
         for target in TARGETS:
             if self.whole and target.dataset in self.rows:
                 yield target, self.score(target.dataset, target.split, part=target.part)
 
     def missed(self) -> list[Target]:
-        """Targets that are not reached."""
+        """The targets that are not reached."""
         return [target for target, score in self.targets() if not target.reached(score)]
 
     def refusals(self) -> dict[str, str]:
-        """Why there is no forecast, by dataset, group and split."""
+        """Reasons of missing forecasts, by dataset, group and split."""
         reasons = {}
         for name, rows in self.rows.items():
             for (group, split, why), _ in rows.groupby(["group", "split", "refused"], sort=False):
@@ -72,9 +72,9 @@ def outcome(
     rows: Mapping[str, pd.DataFrame],
     elsewhere: Dataset | None = None,
 ) -> Outcome:
-    """Scores of all rows, with floors, and the prototype's figures where it had the same data.
+    """Score all rows, with floors, and with the prototype's figures if it had the same data.
 
-    ``elsewhere``: whose visits say how noisy a visit is where a cell was visited once.
+    ``elsewhere``: a dataset whose visits give the noise of cells that were visited once.
     """
     of_datasets = []
     for name, cells in rows.items():
@@ -90,7 +90,7 @@ def outcome(
 
 
 def _floors(own: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
-    """A row for every group and split whose floor is known."""
+    """A row for each group and split whose floor is known."""
     of_gpucast = own[own.forecaster == OWN][["group", "split", "cells"]]
     joined = of_gpucast.merge(floors, left_on="group", right_index=True)
     return joined.assign(forecaster=FLOOR)

@@ -1,4 +1,4 @@
-"""The page in Markdown and its picture, made of an outcome."""
+"""The page of an outcome in Markdown, and its picture."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ LINES = {
     "coverage; half-width": ("coverage", "half_width"),
     "best count right; mean regret": ("hits", "regret"),
 }
-"""What a split's lines show, two figures each."""
+"""The lines of a split and the two figures of each line."""
 WORST = 3
 ENDS = (1e-3, 1.0)
-"""Errors that the picture shows; smaller and larger ones count at the edge."""
+"""The range of errors in the picture; smaller and larger ones count at its edges."""
 
 
 def page(outcome: Outcome, picture: str, tables: str) -> str:
-    """The whole page; ``picture`` and the folder ``tables`` as seen from it."""
+    """The whole page; ``picture`` and the folder ``tables`` are relative to it."""
     held = [name for name in outcome.rows if _held_out(outcome, name)]
     return written(
         Path(__file__).with_name("page.md.jinja"),
@@ -51,9 +51,9 @@ def _held_out(outcome: Outcome, dataset: str) -> list[str]:
 
 
 def held_out_table(outcome: Outcome, dataset: str) -> str:
-    """Three lines a split, a column a forecaster."""
-    there = set(outcome.groups[outcome.groups.dataset == dataset].forecaster)
-    names = [name for name in FORECASTERS if name in there]
+    """Three lines for each split, a column for each forecaster."""
+    forecasters = set(outcome.groups[outcome.groups.dataset == dataset].forecaster)
+    names = [name for name in FORECASTERS if name in forecasters]
     aimed = {target.dataset for target, _ in outcome.targets()}
     rows = []
     for split in _held_out(outcome, dataset):
@@ -75,8 +75,8 @@ def held_out_table(outcome: Outcome, dataset: str) -> str:
 
 
 def elsewhere(outcome: Outcome) -> Iterator[list[object]]:
-    """A line a split of what is not forecast from the group's own cells, and one a kernel that has
-    a target of its own."""
+    """A line for each split that is not forecast from the group's own cells, and one for each
+    kernel that has its own target."""
     for dataset in outcome.rows:
         for split in outcome.splits(dataset):
             if split in HELD_OUT:
@@ -96,7 +96,7 @@ def _targets(outcome: Outcome, dataset: str, split: str) -> list[Target]:
 
 
 def pair(score: Score, figures: Sequence[str], targets: Sequence[Target]) -> str:
-    """Two figures, bold where they miss their target."""
+    """Two figures, in bold if they miss their target."""
     missed = {target.figure for target in targets if not target.reached(score)}
     texts = [text(score, figure) for figure in figures]
     if set(texts) == {"-"}:
@@ -106,7 +106,7 @@ def pair(score: Score, figures: Sequence[str], targets: Sequence[Target]) -> str
 
 
 def text(score: Score, figure: str) -> str:
-    """A figure with its unit, to three digits: targets are met or missed by as little."""
+    """A figure with its unit, to three digits, because some targets are met or missed narrowly."""
     value = getattr(score, figure)
     if value is None:
         return "-"
@@ -116,7 +116,7 @@ def text(score: Score, figure: str) -> str:
 
 
 def in_words(targets: Sequence[Target], figures: Sequence[str]) -> str:
-    """The targets of some figures, in their order."""
+    """The targets of some figures in words."""
     words = []
     for figure in figures:
         for target in targets:
@@ -134,7 +134,7 @@ def in_words(targets: Sequence[Target], figures: Sequence[str]) -> str:
 
 
 def worst(outcome: Outcome, dataset: str) -> Iterator[str]:
-    """A line a split: the groups with the largest median errors and with the least coverage."""
+    """A line for each split: the groups with the largest median errors and the least coverage."""
     groups = outcome.groups
     for split in _held_out(outcome, dataset):
         own = groups[
@@ -147,7 +147,7 @@ def worst(outcome: Outcome, dataset: str) -> Iterator[str]:
 
 
 def shares(rows: pd.DataFrame, dataset: str) -> Figure:
-    """Share of the cells whose relative error is at most the abscissa; a panel a split."""
+    """Share of the cells whose relative error is at most the abscissa; a panel for each split."""
     splits = [split for split in HELD_OUT if (rows.split == split).any()]
     figure = Figure(figsize=(3.2 * len(splits), 3.2), layout="constrained")
     figure.suptitle(f"{dataset}: how many forecasts come how near", fontsize="medium")

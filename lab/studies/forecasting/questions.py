@@ -1,4 +1,4 @@
-"""What is forecast from what: groups of a dataset, and the splits of each."""
+"""Groups of a dataset, and the splits of their cells into trained and held-out ones."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from gpucast.model.intervals import Interval
 GPUS, SIZES, RANDOM = HELD_OUT = ("more GPUs", "larger n", "random cells")
 
 LARGEST_N = 64000
-"""Trained on up to this n where larger ones are forecast."""
+"""The largest n trained on if larger ones are forecast."""
 LEFT_OUT = 0.2
-"""Share of the cells that is drawn at random."""
+"""Share of the cells that are drawn at random."""
 
 WHAT_IF, WITHOUT_SKELETONS = "what-if", "what-if without skeletons"
 ANOTHER_MACHINE = "another machine"
@@ -34,12 +34,12 @@ MORE_GPUS = "another machine with more GPUs"
 
 @dataclass(frozen=True)
 class Held:
-    """Cells that a model is held against.
+    """Cells whose forecasts are compared with measurements.
 
     Attributes:
-        cells: ``cells_of`` a group; ``trained`` are not to be judged.
-        change: what becomes of the fitted model first; None: nothing.
-        interval: what its intervals are of.
+        cells: ``cells_of`` a group; ``trained`` ones are not judged.
+        change: the function that changes the fitted model first; None: it is used as it is.
+        interval: the kind of its intervals.
     """
 
     group: str
@@ -51,7 +51,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Question:
-    """A fit, and all that is forecast with it."""
+    """A fit, and all cells that are forecast with it."""
 
     training: Dataset
     selection: StepSelection
@@ -63,8 +63,8 @@ class Measured:
     """A dataset's groups by name.
 
     Attributes:
-        samples: of a record that are trained on, at most; None: all.
-        only: groups whose name has one of these; empty: all.
+        samples: the largest number of a record's samples that are trained on; None: all.
+        only: restricts groups to those whose name contains one of these; empty: all.
     """
 
     data: Dataset
@@ -73,8 +73,8 @@ class Measured:
 
     def __post_init__(self) -> None:
         if not self.groups:
-            there = "; ".join(names_of(groups_of(self.data)).values())
-            raise InputError(f"no steps of {', '.join(self.only)}; there are: {there}")
+            names = "; ".join(names_of(groups_of(self.data)).values())
+            raise InputError(f"no steps of {', '.join(self.only)}; there are: {names}")
 
     @property
     def groups(self) -> dict[str, StepSelection]:
@@ -87,17 +87,17 @@ class Measured:
         }
 
     def training(self, group: StepSelection) -> Dataset:
-        """All that a model of the group can use."""
+        """All records that a model of the group can use."""
         kept = without_unused_routes(data_of(self.data, group), group.schedule)
         return thinned(kept, self.samples) if self.samples else kept
 
     def cells(self, group: StepSelection) -> pd.DataFrame:
-        """``cells_of`` its steps."""
+        """``cells_of`` the group's steps."""
         return cells_of(data_of(self.data, group).steps)
 
 
 def cells_of(steps: Collection[Step]) -> pd.DataFrame:
-    """A row a cell: n, gpus, measured (s), visits, samples, trained (none is).
+    """A row for each cell: n, gpus, measured (s), visits, samples, trained (False).
 
     A record is a visit of a cell; the measured time is the median of the visits' medians.
     """
@@ -118,12 +118,12 @@ def marked(cells: pd.DataFrame, trained: Collection[Cell]) -> pd.DataFrame:
 
 
 def restricted(data: Dataset, trained: Collection[Cell]) -> Dataset:
-    """With the steps of these cells only."""
+    """The dataset with the steps of these cells only."""
     return data.where(lambda step: (step.n, step.gpus) in trained)
 
 
 def left_out(measured: Measured) -> Iterator[Question]:
-    """Each group's cells that its own other cells forecast."""
+    """Questions whose held-out cells are forecast from other cells of their group."""
     for name, group in measured.groups.items():
         cells, training = measured.cells(group), measured.training(group)
         for split, trained in splits_of(cells).items():
@@ -137,7 +137,7 @@ def splits_of(cells: pd.DataFrame) -> Mapping[str, frozenset[Cell]]:
 
 
 def held_out(cells: Collection[Cell]) -> dict[str, frozenset[Cell]]:
-    """The cells that each split trains on; without splits that leave all or nothing."""
+    """The cells that each split trains on, without splits that hold out no cell or all of them."""
     ordered = sorted(cells)
     most = max(gpus for _, gpus in cells) // 2
     drawn = np.random.default_rng(0).permutation(len(ordered))
@@ -150,7 +150,8 @@ def held_out(cells: Collection[Cell]) -> dict[str, frozenset[Cell]]:
 
 
 def over_other_paths(measured: Measured, native: str) -> Iterator[Question]:
-    """Steps over each other path, from native steps and the other path's microbenchmarks alone."""
+    """Forecast steps over each other path from native steps and the other path's microbenchmarks
+    alone."""
     groups = measured.groups
     for group in groups.values():
         held = [
@@ -164,15 +165,15 @@ def over_other_paths(measured: Measured, native: str) -> Iterator[Question]:
 
 
 def _microbenchmarks(training: Dataset) -> dict[str, Dataset]:
-    """With skeletons, where there are some, and without."""
+    """The microbenchmarks with skeletons, if there are any, and without."""
     bare = replace(training, records=[*training.transfers, *training.launches])
-    there = {WHAT_IF: training.where(lambda step: False)} if training.skeletons else {}
-    return {**there, WITHOUT_SKELETONS: bare}
+    with_skeletons = {WHAT_IF: training.where(lambda step: False)} if training.skeletons else {}
+    return {**with_skeletons, WITHOUT_SKELETONS: bare}
 
 
 def over(model: Model, data: Dataset, group: StepSelection) -> Model:
     """The model with the communication of a group's path."""
-    assert model.own_program  # steps over several paths are our own program's
+    assert model.own_program  # only our own program has steps over several paths
     assert group.path is not None
     return gc.what_if(model, data, group.path, machine=group.machine, memory=group.memory)
 
@@ -183,24 +184,25 @@ def updated(model: Model, data: Dataset, group: StepSelection) -> Model:
 
 
 def three_cells(cells: Iterable[Cell]) -> set[Cell]:
-    """What a user is told to time: the smallest and the middle n on the most GPUs, and the largest
-    on the fewest. Small n are the host's and communication's, large ones the GPU's."""
+    """The cells that the documentation recommends to time: the smallest and the middle n on the
+    most GPUs, and the largest n on the fewest. Host and communication dominate at small n, the GPU
+    at large n."""
     sizes, counts = (sorted(set(column)) for column in zip(*cells, strict=True))
     middle = sizes[round((len(sizes) - 1) / 2)]
     return {(sizes[0], counts[-1]), (middle, counts[-1]), (sizes[-1], counts[0])}
 
 
 def on_another_machine(earlier: Measured, measured: Measured) -> Iterator[Question]:
-    """The groups that an earlier dataset has as well, from all of its cells.
+    """Forecast the groups that an earlier dataset has as well from all of its cells.
 
-    GPU counts that only the later one has are a split of their own; groups that the earlier one
-    lacks are left out.
+    GPU counts that only the later dataset has are a split of their own; groups that the earlier one
+    lacks are skipped.
     """
     for name, group in measured.groups.items():
-        there = group.over(str(group.path), earlier.groups.values())
-        if there is None:
+        counterpart = group.over(str(group.path), earlier.groups.values())
+        if counterpart is None:
             continue
-        cells, most = measured.cells(group), earlier.cells(there).gpus.max()
+        cells, most = measured.cells(group), earlier.cells(counterpart).gpus.max()
         beyond = cells.gpus > most
         timed = three_cells(zip(cells.n, cells.gpus, strict=True))
         update = partial(updated, data=restricted(measured.training(group), timed), group=group)
@@ -210,4 +212,4 @@ def on_another_machine(earlier: Measured, measured: Measured) -> Iterator[Questi
             Held(name, MORE_GPUS, cells.assign(trained=~beyond), None, Interval.machine),
         )
         proper = tuple(one for one in held if not one.cells.trained.all())
-        yield Question(earlier.training(there), there, proper)
+        yield Question(earlier.training(counterpart), counterpart, proper)

@@ -1,6 +1,6 @@
-"""Other ways to forecast, on the same cells: Extra-P, and the paper's form fitted with scipy.
+"""Other models of the same cells: Extra-P, and the paper's form fitted with scipy.
 
-Both get the steps that gpucast is trained on; neither can use transfers or launches.
+Both are trained on the same steps as gpucast; neither can use transfers or launches.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from forecasting.answers import KEY
 from forecasting.questions import Measured, marked, restricted, splits_of
 from gpucast.data.selection import StepSelection
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from lab.forecasters.asking import answers
 from lab.forecasters.rivals import OF_SAMPLES
 from lab.forecasters.rivals.laws import fitted, logarithmic
@@ -26,13 +26,13 @@ RIVALS = ["extrap", "scipy"]
 
 
 def rivals_of(measured: Measured, name: str, group: StepSelection) -> pd.DataFrame:
-    """Their forecasts of one group's cells, s, split by split: KEY, RIVALS; NaN: none."""
+    """The rivals' forecasts of one group's cells, s, for each split: KEY, RIVALS; NaN: none."""
     cells, training = measured.cells(group), measured.training(group)
     known = splits_of(cells)
-    asked = cells[["n", "gpus"]]
-    questions = [(samples_of(restricted(training, kept).steps), asked) for kept in known.values()]
+    wanted = cells[["n", "gpus"]]
+    questions = [(samples_of(restricted(training, kept).steps), wanted) for kept in known.values()]
     ways = [answers(way, questions) for way in OF_SAMPLES if way.available()]
-    problem = pose(training, group)
+    problem = problem_of(training, group)
     tables = [pd.DataFrame(columns=KEY + RIVALS)]
     for i, (split, kept) in enumerate(known.items()):
         own = marked(cells, kept)
@@ -52,10 +52,10 @@ def nearest(forecasts: Sequence[Array], cells: pd.DataFrame) -> Array:
 
 
 def paper_by_scipy(cells: pd.DataFrame, cores: int, largest_k: int) -> Array:
-    """The paper's form by scipy's least squares of log time, every k tried.
+    """The paper's form, fitted by scipy's least squares of log time for every k.
 
-    Fitted to the trained cells. Steps alone know four quantities of it: t_gpu, what grows with n,
-    with n N and with N. NaN where the number of cores is not known.
+    It is fitted to the trained cells. Steps alone determine four of its quantities: t_gpu, and the
+    coefficients of n, n N and N. NaN if the number of cores is not known.
     """
     if not cores:
         return np.full(len(cells), np.nan)
@@ -72,7 +72,8 @@ def paper_by_scipy(cells: pd.DataFrame, cores: int, largest_k: int) -> Array:
 
 
 def _columns(cells: pd.DataFrame, threads: int) -> Array:
-    """Derivatives of the paper's T by t_gpu; t_cpu + 12/B_d2h; 16/B_h2d; L_h2d + L_d2h + t_kernel.
+    """Derivatives of the paper's T with respect to t_gpu; t_cpu + 12/B_d2h; 16/B_h2d; L_h2d + L_d2h
+    + t_kernel.
 
     T = ceil(n / (k c N)) n k c t_gpu + t_cpu n + 16 n N/B_h2d + 12 n/B_d2h
         + N (L_h2d + L_d2h + t_kernel)

@@ -1,4 +1,4 @@
-"""What forecasts of cells are worth: of a group, of the typical group, and against targets."""
+"""Scores of forecasts: of a group, of the typical group, and against targets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def of_forecaster(rows: pd.DataFrame, forecaster: str) -> Score:
 
 
 def over_groups(scores: pd.DataFrame) -> Score:
-    """The score of the typical group: coverage over all cells, and sums (rows: see ``Score``)."""
+    """The score of the typical group, with coverage over all cells and sums (see ``Score``)."""
     if scores.empty:
         return Score()
 
@@ -55,7 +55,7 @@ def over_groups(scores: pd.DataFrame) -> Score:
 
 
 def table(rows: pd.DataFrame, forecasters: Iterable[str]) -> pd.DataFrame:
-    """Scores of every group, split and forecaster that made any forecast there."""
+    """Scores of every group, split and forecaster with at least one forecast."""
     return pd.DataFrame(
         [
             {"group": group, "split": split, "forecaster": name, **asdict(of_forecaster(own, name))}
@@ -68,11 +68,11 @@ def table(rows: pd.DataFrame, forecasters: Iterable[str]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Target:
-    """What gpucast has to reach over the groups of a dataset.
+    """A target of gpucast over the groups of a dataset.
 
     Attributes:
         figure: a field of ``Score``.
-        part: only groups whose name has this.
+        part: restricts the groups to those whose name contains this.
         least, most: bounds of the figure.
     """
 
@@ -99,7 +99,7 @@ def _of_study(split: str, median: float, p95: float, half_width: float, hits: in
     ]
 
 
-# Half-widths: a tenth above those of the prototype (prototype.csv).
+# Half-widths may be a tenth larger than the prototype's (prototype.csv).
 TARGETS = [
     *_of_study(GPUS, 0.028, 0.08, 0.0817, 225),
     *_of_study(SIZES, 0.03, 0.07, 0.0627, 45),

@@ -1,4 +1,4 @@
-"""Cells: a program, its case, its size and its GPUs, in a dataset and in traces' command lines."""
+"""Cells (program, case, size and GPU count) of a dataset and of traces' command lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECORDED = "native-recorded"
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """What must be the same for steps to be comparable."""
+    """Fields in which comparable steps agree."""
 
     program: str
     case: str
@@ -33,7 +33,7 @@ class Cell:
 
 
 def visits(data: Dataset) -> dict[Cell, dict[str, list[float]]]:
-    """Median step of each visit, s, by path; a visit is a record."""
+    """The median step of each visit, s, by cell and path; a visit is a record."""
     by_cell: dict[Cell, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for step in data.steps:
         by_cell[_of_record(step)][step.path].append(statistics.median(step.seconds))
@@ -41,7 +41,7 @@ def visits(data: Dataset) -> dict[Cell, dict[str, list[float]]]:
 
 
 def traces_in(folder: Path) -> list[Path]:
-    """The traces of a folder, by name. Raises InputError where there are none."""
+    """The traces of a folder, sorted by name. Raises InputError if there are none."""
     traces = sorted(folder.glob("*.zip"))
     if not traces:
         raise InputError("holds no traces (*.zip)", file=folder)
@@ -49,12 +49,13 @@ def traces_in(folder: Path) -> list[Path]:
 
 
 def costs_of(data: Dataset) -> dict[str, PathCosts]:
-    """What calls cost on each path that traces are forecast for. Raises InputError."""
+    """Times of calls on each path for which traces are forecast. Raises InputError."""
     return {path: path_costs(data, path) for path in data.paths() if path not in (NATIVE, RECORDED)}
 
 
 def nothing_stated(data: Dataset) -> Dataset:
-    """The records without what machines state of a layer: it is known by what it took alone."""
+    """The records without the machines' statements about a layer, which is then known by its times
+    alone."""
     machines = {
         name: replace(machine, transport=None, answered=None, inline_bytes=None)
         for name, machine in data.machines.items()
@@ -69,7 +70,7 @@ def _of_record(step: Step) -> Cell:
 
 
 def cell_of(run: RunDescription) -> Cell | None:
-    """The cell that a trace's command line names; None: it names none."""
+    """The cell that a trace's command line describes; None: it describes none."""
     stated = dict(zip(run.command, run.command[1:], strict=False))
     if not run.command or "--n" not in stated:
         return None

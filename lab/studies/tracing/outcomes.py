@@ -1,4 +1,4 @@
-"""One trace's forecasts, held against what was measured."""
+"""Forecasts from one trace, compared with measurements."""
 
 from __future__ import annotations
 
@@ -20,30 +20,31 @@ from gpucast.paths.traced.path import PathCosts
 from tracing.cells import NATIVE, RECORDED, Cell
 
 MOST_CALLS = 100_000
-"""That are looked at of a trace, where they are of at least ``FEWEST`` of the program's steps."""
+"""Calls of a trace that are simulated, if they are those of at least ``FEWEST`` steps of the
+program."""
 FEWEST = 12
 PAUSE = 3.0
-"""Times the median step."""
+"""Longer steps, as a multiple of the median step, are pauses."""
 MOST_STEPS = 100
 Z90 = 1.645
 WORTH_IT = 0.1
-"""A path is good enough for a program where its steps take at most so much longer."""
+"""A path is good enough for a program if its steps take at most this share longer."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A cell on a path; seconds.
+    """A cell on a path; times are in seconds.
 
     Attributes:
-        measured: median of the visits' medians; forecast: of a measurement.
-        native: measured without a recorder; recorded: with one; traced: what the trace takes for
-            the native step.
-        spread: of the visits on this path, largest over smallest less one; one visit has none.
+        measured: median of the visits' medians; forecast: the forecast of this measurement.
+        native: measured without the recorder; recorded: with it; traced: the native step by the
+            trace's own estimate.
+        spread: largest over smallest visit on this path, less one; NaN with one visit.
         spread_native: likewise natively.
-        floor: error of a visit that is forecast by the median of the others on its path, its
-            size, in the mean of them; not a number with one visit.
-        repeats: found steps in one of the program's own; below one: a found step is several.
-        calls: of one of the program's own.
+        floor: mean absolute error if each visit is forecast by the median of the others on its
+            path; NaN with one visit.
+        repeats: detected steps in one step of the program; below one, a detected step is several.
+        calls: calls of one step of the program.
     """
 
     program: str
@@ -72,11 +73,11 @@ def outcomes(
     *,
     native_of_trace: bool = True,
 ) -> Iterator[Outcome]:
-    """The cell on each of the paths on which it was measured.
+    """Outcomes of a cell on each path on which it was measured.
 
     Args:
-        native_of_trace: the native step is what the trace takes for it; else it is the measured
-            one, as of a trace that was recorded on another machine.
+        native_of_trace: the native step is the trace's own estimate; otherwise the measured one,
+            for a trace that was recorded on another machine.
 
     Raises:
         InputError: the trace has too few steps.
@@ -91,9 +92,9 @@ def outcomes(
         repeats = repeats_of(steps, statistics.median(recorded) if recorded else native)
     grouped = grouped_steps(steps, repeats)
     if alone is not None and native_of_trace:
-        alone *= max(1.0, repeats)  # of the steps as they are grouped
+        alone *= max(1.0, repeats)  # scaled to the grouped steps
     elif not native_of_trace or not phases.has_light(trace.processes[steps.process]):
-        # A trace without light phases does not say what its steps take alone.
+        # A trace without light phases does not hold the times of unrecorded steps.
         alone = native / min(1.0, repeats)
     trace = replace(trace, run=replace(trace.run, seconds_untraced=alone))
     calls = max(1.0, float(grouped.calls.mean()))
@@ -142,9 +143,11 @@ def _floor(visits: Sequence[float]) -> float:
 
 
 def repeats_of(steps: ProcessSteps, seconds: float) -> float:
-    """How many found steps one of the program's own is, which took so long; 1/k if they are k.
+    """The number of detected steps in one step of the program, which takes ``seconds``; 1/k if a
+    detected step is k steps of the program.
 
-    Their mean counts: what the program's step begins or ends with is in one of them. Not pauses.
+    The mean time of the detected steps counts, because only one of them holds the beginning or end
+    of the program's step. Pauses do not count.
     """
     seconds_of = steps.seconds[steps.kind >= 0]
     usual = float(seconds_of[seconds_of < PAUSE * np.median(seconds_of)].mean())
@@ -156,13 +159,14 @@ def _in_whole(ratio: float) -> float:
 
 
 def grouped_steps(steps: ProcessSteps, times: float) -> ProcessSteps:
-    """So many found steps as one: as many as a step of the program's, wherever they begin."""
+    """Join ``times`` consecutive detected steps into one, the number in a step of the program,
+    wherever they begin."""
     repeats = round(times)
     if repeats <= 1:
         return steps
     count = steps.count // repeats
     within = slice(0, count * repeats)
-    # What a step of the program begins or ends with makes one of its repeats longer, not odd.
+    # The beginning or end of a program's step makes one of its repeats longer, but not odd.
     fits = (steps.kind[within] >= 0).reshape(count, repeats).all(axis=1)
     begins = steps.begins_ns[: count * repeats + 1 : repeats]
     seconds = np.diff(begins)
@@ -181,10 +185,10 @@ def grouped_steps(steps: ProcessSteps, times: float) -> ProcessSteps:
 
 
 def table(outcomes: Sequence[Outcome], *, learns: bool = True) -> pd.DataFrame:
-    """A row an outcome, with what follows from it: relative errors of the forecast and of the
-    trace's native step; by how much recorded steps were longer; whether the forecast says rightly
-    if the path is good enough; the 90 % interval as the other programs teach it (``learns``; else
-    that of ``gpucast what-if``), and whether it holds the measured step."""
+    """A row for each outcome, with derived figures: relative errors of the forecast and of the
+    trace's native step; the relative growth of recorded steps; whether the forecast is right about
+    the path being good enough; the 90 % interval learned from the other programs (``learns``; else
+    that of ``gpucast what-if``), and whether it contains the measured step."""
     rows = pd.DataFrame(map(asdict, outcomes))
     enough = (1 + WORTH_IT) * rows.native
     rows = rows.assign(
@@ -206,17 +210,17 @@ def table(outcomes: Sequence[Outcome], *, learns: bool = True) -> pd.DataFrame:
 
 
 def covered_by(rows: pd.DataFrame, parts: tuple[float, float]) -> pd.Series:
-    """Whether measured steps lie in the intervals of these deviations, of all programs."""
+    """Whether measured steps lie in the intervals of these deviations, for all programs."""
     missed = np.abs(np.log(rows.measured / rows.forecast))
     return missed <= Z90 * _sd(parts, rows.extra.to_numpy())
 
 
 def deviations(rows: pd.DataFrame) -> tuple[float, float]:
-    """The two deviations of which the errors are likeliest, on a grid: of what is native, and of
-    what is extra (``gpucast.paths.traced.forecast``).
+    """The two deviations under which the errors are most likely, on a grid: those of the native and
+    of the additional time (``gpucast.paths.traced.forecast``).
 
-    A few are much larger than most: they are taken for Laplace's, 90 % of which lie within ln 10
-    times their mean size.
+    A few errors are much larger than most, so that their distribution is taken to be Laplace's,
+    90 % of which lie within ln 10 times their mean size.
     """
     missed = np.abs(np.log(rows.measured / rows.forecast)).to_numpy()
 

@@ -1,4 +1,4 @@
-"""The page: how near, in short; by path and program; and its picture."""
+"""The page: a summary, tables by path and program, and the picture."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pages import missed, percent, table, written
 from tracing.outcomes import EXTRA_SD, NATIVE_SD, WORTH_IT, covered_by, deviations
 
 MEDIAN, P95, COVERAGE, RIGHT = 0.06, 0.20, (0.85, 0.95), 0.95
-"""Targets: of the errors, of the 90 % intervals, of what is good enough."""
+"""Targets: errors, coverage of 90 % intervals, right answers on good paths."""
 ABOVE = 1.5
-"""Times the floor: the target where that is not below the usual one."""
+"""The target is this multiple of the floor if that exceeds the usual target."""
 
 _CELL = ["program", "case", "n", "gpus"]
 _HEADS = ["", "cells", "median error", "p95", "bias", "in interval", "right", "visits", "floor",
@@ -35,7 +35,8 @@ def page(
     figure: str,
     cells: str,
 ) -> str:
-    """Markdown. ``figure``, ``cells``: files beside it; the latter has a row a cell and path."""
+    """The page in Markdown. ``figure``, ``cells``: files in its folder; the latter has a row for
+    each cell and path."""
     median, p95 = (percent(target) for target in _targets(rows))
     targets = (
         f"median {percent(MEDIAN)}, p95 {percent(P95)}, intervals {percent(COVERAGE[0])} to "
@@ -69,7 +70,7 @@ def page(
 
 
 def _elsewhere(others: Sequence[pd.DataFrame]) -> str:
-    """A line a dataset and path."""
+    """A line for each dataset and path."""
     lines = [
         [f"{name}, {path}", len(own), *map(percent, (
             own.error.abs().median(), own.error.abs().quantile(0.95), own.error.median(),
@@ -82,7 +83,7 @@ def _elsewhere(others: Sequence[pd.DataFrame]) -> str:
 
 
 def _targets(rows: pd.DataFrame) -> tuple[float, float]:
-    """The limits on median and 95th percentile; their floors are known or not a number."""
+    """The limits on median and 95th percentile; their floors are known or NaN."""
     floors = rows["floor"].median(), rows["floor"].quantile(0.95)
     median, p95 = (
         np.fmax(usual, ABOVE * floor) for usual, floor in zip((MEDIAN, P95), floors, strict=True)
@@ -112,13 +113,13 @@ def _sums(name: str, rows: pd.DataFrame) -> list[object]:
 
 @style.styled
 def picture(rows: pd.DataFrame) -> Figure:
-    """Forecast over measured step: a panel a path, a colour and mark a program."""
+    """Forecast over measured step: a panel for each path, a colour and marker for each program."""
     paths = list(dict.fromkeys(rows.path))
     figure = Figure(figsize=(style.TWO_COLUMNS, 3.4), layout="constrained")
     panels = figure.subplots(1, len(paths), sharex=True, sharey=True, squeeze=False)[0]
     both = rows[["measured", "forecast"]].to_numpy() * 1e6
     ends = (both.min() / 1.3, both.max() * 1.3)
-    # Another mark each time that the colours are through.
+    # The marker changes whenever all colours have been used.
     looks = [
         (colour, style.MARKERS[(at + shift) % len(style.MARKERS)])
         for shift in range(len(style.MARKERS))

@@ -1,1 +1,1 @@
-"""Answers made of forecasts: how well they hold, how models compare, plans."""
+"""Answers from forecasts: validation, comparison of models, plans."""

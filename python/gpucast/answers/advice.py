@@ -1,4 +1,4 @@
-"""What to measure next: the cells that make what is asked surest for the time they take."""
+"""What to measure next: the cells that reduce the uncertainty of an answer most for their time."""
 
 from __future__ import annotations
 
@@ -20,38 +20,40 @@ from gpucast.util import JsonObject
 from gpucast.util.units import number, percent
 
 COUNT = 5
-"""Cells that are named."""
+"""Number of cells in an advice."""
 
 EVERY_COUNT = 128
-"""Every GPU count up to this one is considered."""
+"""All GPU counts up to this one are considered."""
 
 BEYOND = 4.0
 """Sizes up to this many times the largest measured one are considered."""
 
 NAMED = 3
-"""Cells that a line names."""
+"""Number of cells in a line of text."""
 
 _NO_COST = 5e-4
-"""What a wrong best count loses on average, relative, is printed as 0.0 % below this."""
+"""A smaller mean loss by a wrong best count, relative, would be printed as 0.0 %."""
 
 
 def next_cells(
     model: Model, measured: Sequence[tuple[float, int]], machine_gpus: int, data: Dataset
 ) -> JsonObject | None:
-    """The next cells (n, GPU count) to measure so that forecasts of all become surer.
+    """Return the next cells (n, GPU count) to measure so that all forecasts become more certain.
 
     Args:
         model: fitted to the measured cells.
         measured: cells (n, GPU count).
-        machine_gpus: how many GPUs the machine has; 0 where not known.
-        data: where the measured cells come from.
+        machine_gpus: number of GPUs of the machine; 0 if not known.
+        data: the dataset of the measured cells.
 
     Returns:
         ``cells`` [{n, gpus, seconds, uncertainty, cost}] (uncertainty: relative standard deviation
-        of the forecast; cost: seconds of measuring, None for programs that gpucast does not run),
+        of the forecast; cost: seconds of the measurement, None for programs that gpucast does not
+            run),
         ``before`` and ``after`` (half-width of the 90 % interval of the expected time, root
-        mean square over all cells considered, without and with them), ``considered`` (how many) and
-        ``commands``; None where nothing is left to measure or the model says nothing about it.
+        mean square over all cells considered, without and with them), ``considered`` (their number)
+            and ``commands``; None if no cell is left to measure or the model has no information
+            about it.
     """
     cells = _cells(model, measured, machine_gpus)
     n, gpus = np.array(cells, dtype=np.float64).T
@@ -73,9 +75,11 @@ def next_cells(
 
 
 def for_question(model: Model, ask: Ask, *, count: int = NAMED) -> Advice | None:
-    """The cells to measure so that a question's answer becomes surer: none that was measured, none
-    that is asked for unless no other makes it surer; no cell where a wrong best count loses
-    nothing. None where the model does not say what was measured."""
+    """Return the cells to measure so that the answer to a question becomes more certain.
+
+    No measured cell is named, a cell of the question only if no other one helps, and none if a
+    wrong best count loses nothing. None if the model does not hold its measured cells.
+    """
     if model.timed is None:
         return None
     if ask.counts == 1:
@@ -91,10 +95,12 @@ def for_question(model: Model, ask: Ask, *, count: int = NAMED) -> Advice | None
 
 
 def near(model: Model, n: Sequence[float], gpus: Sequence[int]) -> list[tuple[float, int]]:
-    """Cells that were not measured and tell of such sizes on such counts, on no more GPUs: these
-    sizes, the measured ones next to them, and half the way to them from those that lie beyond, on
-    the measured counts, powers of two, and these counts; where all were measured, the half ways to
-    the next sizes, or half the size."""
+    """Return unmeasured cells that are informative about these sizes and counts, on no more GPUs.
+
+    Their sizes are these, the nearest measured ones, and the midpoints if these lie beyond the
+    measured ones; their counts are the measured ones, powers of two, and these. If all of them were
+    measured, the midpoints to the next sizes are taken, or half the size.
+    """
     assert model.timed is not None
     measured = set(zip(map(float, model.timed.n), model.timed.gpus, strict=True))
     known = sorted({size for size, _ in measured})
@@ -120,7 +126,7 @@ def near(model: Model, n: Sequence[float], gpus: Sequence[int]) -> list[tuple[fl
 
 
 def in_words(ask: Ask, advice: Advice) -> str:
-    """What to measure, and what becomes of the answer, in a line."""
+    """Say in a line what to measure and how the answer would change."""
     if ask.counts == 1:
         return f"nothing needs measuring: of N = {ask.gpus[0]:g} alone there is no best count"
     if not advice.cells:
@@ -142,11 +148,11 @@ def _advice(
     count: int,
 ) -> Advice | None:
     open_ = [cell for cell in cells if cell not in known]
-    # How long runs of somebody else's program take is not known: all count the same.
+    # The times of runs of other programs are not known: all count the same.
     costs = None if _is_ours(model) else np.ones(len(open_))
     try:
         return proposed(model, ask, open_, costs=costs, count=count)
-    except InputError:  # a GPU count whose communication the data cannot know
+    except InputError:  # a GPU count whose communication the data do not determine
         return None
 
 
@@ -157,8 +163,8 @@ def _is_ours(model: Model) -> bool:
 def _cells(
     model: Model, measured: Sequence[tuple[float, int]], machine_gpus: int
 ) -> list[tuple[float, int]]:
-    """Measured sizes, some beyond, and of our own programs the usual ones between, on all GPUs of
-    the machine; of other programs on counts that people use."""
+    """Measured sizes and some larger ones; for our own programs also usual sizes between, on all
+    counts of the machine; for other programs on common counts."""
     least, largest = min(n for n, _ in measured), max(n for n, _ in measured)
     ours = _is_ours(model)
     whole = grain_of(least, largest) == 1
@@ -175,7 +181,8 @@ def _cells(
 
 
 def _commands(model: Model, cells: Sequence[tuple[float, int]], data: Dataset) -> list[str]:
-    """``gpucast measure`` for the cells, a line a GPU count; none for programs it cannot run."""
+    """``gpucast measure`` commands for the cells, one for each GPU count; none for other
+    programs."""
     about = model.data
     if not _is_ours(model) or about.what_if:
         return []

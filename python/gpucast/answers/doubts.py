@@ -1,4 +1,4 @@
-"""Where an answer is not known well enough, why, and the one cell that would settle it."""
+"""Answers that are too uncertain, the reason, and the one cell whose measurement would help."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from gpucast.util import JsonObject
 from gpucast.util.units import duration, gpus_in_words, number, percent, whole_percent
 
 WITHIN = 2.0
-"""Factor between the ends of an interval beyond which an answer is in doubt: twice the GPUs halve a
-step at best, so that a wider interval does not tell whether they do anything at all."""
+"""An answer is in doubt if the ends of its interval differ by more than this factor: twice the GPUs
+halve a step at best, so that a wider interval does not show whether they help at all."""
 
 _ALIKE = 0.2
-"""Forms with this share of the heaviest one's weight fit as well: no evidence tells them apart."""
+"""Forms with this share of the largest weight fit as well: the data do not separate them."""
 
 _NARROWS = 0.75
-"""A cell that leaves more of an interval, in the logarithm, is not worth naming."""
+"""A cell that would leave a larger part of an interval, in the logarithm, is not named."""
 
 _PROBABLE = 0.5
-"""A best count that is less probable is in doubt, if choosing a wrong one matters."""
+"""A best count that is less probable than this is in doubt, if a wrong choice matters."""
 
 _CERTAIN = 0.9
-"""What a best count that is as probable may lose by not being the best is not looked at."""
+"""The loss by a wrong choice is not examined for a best count that is at least as probable."""
 
 _LOSES = 0.05
-"""A best count that loses as much on average by not being the best is in doubt."""
+"""A best count whose mean loss, relative, is at least this is in doubt."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Settling:
 
     Attributes:
         seconds: forecast of its step.
-        after: what would be left of what the doubt is about, in its unit.
-        enough: whether no doubt would be left.
+        after: the uncertainty that would remain, in the unit of the doubt.
+        enough: whether no doubt would remain.
     """
 
     n: float
@@ -67,11 +67,11 @@ class Doubt:
     Attributes:
         n, gpus: the cell.
         low, high: 90 % interval of its expected time, s.
-        fold: factor between these, but for what is not this cell's alone.
-        forms: of the forms that fit alike the one that says least and the one that says most, with
-            what each says (s); empty where they do not explain the interval.
-        why: what leaves it open, in words.
-        settling: the cell to measure; None: no cell but this one would narrow it.
+        fold: factor between these, without the uncertainty that is not this cell's alone.
+        forms: among the forms that fit equally well those with the shortest and the longest time,
+            with their times (s); empty if they do not explain the interval.
+        why: the cause in words.
+        settling: the cell to measure; None: only this cell itself would narrow the interval.
     """
 
     n: float
@@ -100,12 +100,12 @@ class Doubt:
 
 @dataclass(frozen=True)
 class BestDoubt:
-    """A best GPU count that may well not be it.
+    """A best GPU count that may be wrong.
 
     Attributes:
-        probability: that it is.
-        loses: what choosing it loses on average, relative to the best.
-        settling: the cell to measure; None: none makes the choice surer.
+        probability: that it is the best.
+        loses: mean time lost by choosing it, relative to the best.
+        settling: the cell to measure; None: no cell makes the choice more certain.
     """
 
     n: float
@@ -127,15 +127,18 @@ class BestDoubt:
 
 
 def as_json(doubt: Doubt | BestDoubt) -> JsonObject:
-    """JSON values, and the doubt in words as ``text``."""
+    """Return JSON values, with the doubt in words as ``text``."""
     from dataclasses import asdict
 
     return {**asdict(doubt), "text": str(doubt)}
 
 
 def doubtful(model: Model, forecasts: Forecasts, within: float = WITHIN) -> NDArray[np.bool_]:
-    """Which cells are not known to within a factor: none that was measured, and none of a model
-    that does not say what was."""
+    """Return which cells are not known to within a factor.
+
+    Measured cells are not in doubt, nor is any cell of a model that does not hold its measured
+    cells.
+    """
     if model.timed is None or not model.draw_count:
         return np.zeros(forecasts.n.size, dtype=np.bool_)
     unknown = np.isnan(model.measured(forecasts.n, forecasts.gpus))
@@ -143,11 +146,11 @@ def doubtful(model: Model, forecasts: Forecasts, within: float = WITHIN) -> NDAr
 
 
 def doubts(model: Model, n: Numbers, gpus: Numbers, within: float = WITHIN) -> list[Doubt]:
-    """The doubt about each n on each GPU count whose expected time is not known to within a factor
-    between the ends of its 90 % interval: why, and which cell to measure.
+    """Return the doubts about cells whose 90 % interval of the expected time spans more than a
+    factor, with the cause and the cell to measure.
 
     Raises:
-        InputError: as of ``Model.forecasts``.
+        InputError: as for ``Model.forecasts``.
     """
     forecasts = model.forecasts(*outer(n, gpus))
     at = np.flatnonzero(doubtful(model, forecasts, within))
@@ -155,7 +158,7 @@ def doubts(model: Model, n: Numbers, gpus: Numbers, within: float = WITHIN) -> l
 
 
 def widest(model: Model, forecasts: Forecasts, within: float = WITHIN) -> Doubt | None:
-    """The doubt about the cell that is known least; None where all are known well enough."""
+    """Return the doubt about the least certain cell; None if all are certain enough."""
     at = np.flatnonzero(doubtful(model, forecasts, within))
     if not at.size:
         return None
@@ -179,8 +182,8 @@ def _doubt(model: Model, forecasts: Forecasts, at: int, within: float) -> Doubt:
 
 
 def _apart(forms: Sequence[FormTimes], fold: float) -> dict[str, float]:
-    """What the two say that are farthest apart of those that fit alike, if that is at least half of
-    what the interval spans, in the logarithm."""
+    """The times of the two forms that differ most among those that fit equally well, if they span
+    at least half of the interval, in the logarithm."""
     heaviest = max((one.weight for one in forms), default=0.0)
     alike = [one for one in forms if one.weight >= _ALIKE * heaviest]
     alike.sort(key=lambda one: float(one.seconds[0]))
@@ -208,8 +211,8 @@ def _why(model: Model, n: float, gpus: int, forms: dict[str, float]) -> str:
 def _settling(
     model: Model, asked: tuple[float, int], fold: float, within: float
 ) -> Settling | None:
-    """The cell that takes least GPU time of those that leave no doubt; where only the cell itself
-    would, or none, that which narrows it most."""
+    """The cell with the least GPU time among those that would remove the doubt; if only the cell
+    itself or none would, the one that narrows the interval most."""
     cells = list(dict.fromkeys([*near(model, [asked[0]], [asked[1]]), asked]))
     try:
         after = fold ** left_after(model, asked, cells)
@@ -230,11 +233,11 @@ def _settling(
 
 
 def of_best(model: Model, best: Sequence[Best], counts: Sequence[float]) -> BestDoubt | None:
-    """The doubt about the best count, of those chosen, that loses most by not being it; None where
-    all are probable, or lose little.
+    """Return the doubt about the best count with the largest mean loss; None if all best counts are
+    probable or lose little.
 
     Args:
-        counts: that were chosen from.
+        counts: the counts from which the best were chosen.
     """
     rows = [
         row

@@ -1,4 +1,4 @@
-"""How much longer steps take on another path, cell by cell: remote GPUs beside native ones."""
+"""The overhead of steps on another path, for each cell: remote GPUs compared with native ones."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from gpucast.data.steps import Cell
 from gpucast.model.fitted import Model
 
 TENTH = 0.1
-"""Another path is as good as the first where a step takes at most this much longer."""
+"""Another path is as good as the first if a step takes at most this share longer."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """The cells that were measured on two paths, and what was forecast for the second.
+    """Cells measured on two paths, with forecasts for the second.
 
     Attributes:
         cells: sorted.
         first, second: medians of the measured steps (s).
         forecasts: seconds of the second path, forecast without its steps, and the ends of the 90 %
             interval of a measurement; three rows.
-        base: the first path's, from the model that the forecast started from.
+        base: forecasts for the first path, by the model from which the forecast started.
     """
 
     cells: list[Cell]
@@ -35,18 +35,18 @@ class Beside:
 
     @property
     def expected(self) -> NDArray[np.float64]:
-        """Seconds of the second path, forecast."""
+        """Forecast seconds of the second path."""
         middle: NDArray[np.float64] = self.forecasts[0]
         return middle
 
     @property
     def extra(self) -> NDArray[np.float64]:
-        """How much longer the second path takes, as a share of the first: measured."""
+        """Measured overhead of the second path, as a share of the first."""
         return self.second / self.first - 1
 
     @property
     def expected_extra(self) -> NDArray[np.float64]:
-        """The same, forecast by forecast."""
+        """Forecast overhead, as a share of the forecast for the first path."""
         return self.expected / self.base - 1
 
     @property
@@ -55,7 +55,7 @@ class Beside:
         return self.expected / self.second - 1
 
     def of_gpus(self, gpus: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """The sizes measured on ``gpus`` GPUs, and where they stand in the arrays."""
+        """The sizes measured on ``gpus`` GPUs, and their positions in the arrays."""
         at = np.array([i for i, cell in enumerate(self.cells) if cell[1] == gpus], dtype=np.intp)
         return np.array([float(self.cells[i][0]) for i in at]), at
 
@@ -66,7 +66,7 @@ def beside(
     model: Model,
     forecast: Model,
 ) -> Beside:
-    """The cells that both have. ``model``: of the first path; ``forecast``: of the second."""
+    """Return the cells of both paths. ``model``: of the first path; ``forecast``: of the second."""
     cells = sorted(first.keys() & second.keys())
     n, gpus = [float(n) for n, _ in cells], [float(gpus) for _, gpus in cells]
     forecasts = forecast.forecasts(n, gpus)
@@ -82,9 +82,9 @@ def beside(
 def break_even(
     n: NDArray[np.float64], extra: NDArray[np.float64], most: float = TENTH
 ) -> float | None:
-    """The n from which on ``extra`` stays below ``most``: linear in log n between sizes.
+    """Return the n from which ``extra`` stays below ``most``, linear in log n between sizes.
 
-    The smallest n where it never reaches it; None where it still does at the largest.
+    The smallest n if it is always below; None if it is not at the largest.
     """
     above = np.flatnonzero(extra >= most)
     if not above.size:

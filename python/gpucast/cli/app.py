@@ -1,8 +1,8 @@
-"""Which commands there are, and how one is run.
+"""The list of commands, and how one of them is run.
 
 A command is a plain function whose arguments ``gpucast.cli.options`` describes, or a
-``typer.Typer`` with sub-commands. Only the module of the command at hand is imported: ``gpucast
-predict`` must not wait for what ``gpucast figures`` needs. To add a command, add its line to
+``typer.Typer`` with sub-commands. Only the module of the requested command is imported: ``gpucast
+predict`` must not wait for imports of ``gpucast figures``. To add a command, add its line to
 ``GROUPS``.
 """
 
@@ -26,7 +26,7 @@ from gpucast.util.tables import shown
 
 
 class Command(NamedTuple):
-    """A command: its name, where its function is (``module:attribute`` of here), a line of help."""
+    """A command: its name, its function (``module:attribute`` in this package), a line of help."""
 
     name: str
     target: str
@@ -71,7 +71,7 @@ EXTRAS = {
     "waitress": "serve",
     "werkzeug": "serve",
 }
-"""Packages that gpucast is installed without, and the extra of pyproject.toml that brings each."""
+"""Optional packages, and the extra of pyproject.toml that installs each."""
 
 VALUES_BY_NAME = {
     "budget": "TIME",
@@ -87,23 +87,23 @@ VALUES_BY_NAME = {
     "n": "LIST",
     "socket_folder": "FOLDER",
 }
-"""Words for the values of options of these names."""
+"""Placeholders for the values of options with these names."""
 
 VALUES_BY_TYPE = {int: "N", float: "X", Path: "FILE", str: "NAME"}
-"""Words for the values of all others; what is one of a few words shows these."""
+"""Placeholders for the values of all other options, by type; a choice shows its words."""
 
 _UsageError = cast("type[Exception]", typer.BadParameter.__base__)
-"""What typer raises for wrong usage: typer itself gives no name to it."""
+"""The exception that typer raises for wrong usage; typer does not export it."""
 
 HELP = ("-h", "--help")
 
 COMPLETE = "_GPUCAST_COMPLETE"
-"""Set by the scripts of --install-completion: the shell, and what it wants."""
+"""Environment variable of the scripts of --install-completion: the shell and its request."""
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 TERMINATED = 143
-"""128 and the signal's number, as shells have it."""
+"""128 plus the number of the signal, as in shells."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -115,11 +115,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         complete(os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", ""))
     try:
         status = _invoke(given or ["--help"])
-        sys.stdout.flush()  # here, so that a broken pipe is met here
+        sys.stdout.flush()  # so that a broken pipe is noticed here
         return status
     except BrokenPipeError:
-        # The reader has what it wanted (gpucast ... | head). Nothing more may reach the pipe, not
-        # even the interpreter's own flush at exit.
+        # The reader has closed the pipe (gpucast ... | head). Nothing more may be written to it,
+        # not even by the interpreter's flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Terminated:
@@ -148,7 +148,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def build(requested: str | None) -> typer.Typer:
-    """The application, with the ``requested`` command loaded and the others by name only."""
+    """Return the application with the ``requested`` command loaded, the others by name only."""
     app = typer.Typer(
         name="gpucast",
         cls=_Grouped,
@@ -168,14 +168,14 @@ def build(requested: str | None) -> typer.Typer:
 
 
 def command_of(requested: str | None) -> Any:
-    """The same as what runs and prints help."""
+    """Return the same application as a click command, which runs and prints help."""
     command = typer.main.get_command(build(requested))
     _put_placeholders(command)
     return command
 
 
 def complete(line: str) -> None:
-    """Print what may follow on an unfinished command line, as the shell's script asks for it."""
+    """Print the possible continuations of a command line, as the shell's script requests them."""
     _, *words = line.split() or [""]
     typer.main.get_command(build(_requested(words)))(prog_name="gpucast")
 
@@ -186,7 +186,7 @@ def _requested(arguments: Sequence[str]) -> str | None:
 
 def _invoke(arguments: list[str]) -> int:
     command = command_of(_requested(arguments))
-    # Not command.main(): it has its own ideas of what a broken pipe or Ctrl-C means.
+    # command.main() is not used, because it handles broken pipes and Ctrl-C in its own way.
     try:
         # Sub-commands take it from the program.
         with command.make_context("gpucast", arguments, help_option_names=list(HELP)) as context:
@@ -216,7 +216,7 @@ class _Grouped(TyperGroup):
 
 
 def _unloaded() -> None:
-    """Stands for a command that was not asked for."""
+    """Placeholder of a command that was not requested."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -247,7 +247,7 @@ def _usage_message(error: Exception) -> str:
 
 
 def _put_placeholders(command: Any) -> None:
-    """Give the options and arguments of a command, and of all below it, their words."""
+    """Set the placeholders of a command's options and arguments, and of its sub-commands'."""
     for below in getattr(command, "commands", {}).values():
         _put_placeholders(below)
     kinds = (
@@ -264,21 +264,21 @@ def _put_placeholders(command: Any) -> None:
 
 
 def _placeholder(name: str, annotation: Any) -> str | None:
-    """None where typer says it best: words of which one is chosen, and flags."""
-    while get_origin(annotation) is not None:  # a list, or what may be None: not given
+    """The placeholder of an option; None for choices and flags, which typer describes well."""
+    while get_origin(annotation) is not None:  # a list, or an optional value
         annotation = get_args(annotation)[0]
     word = VALUES_BY_TYPE.get(annotation) if isinstance(annotation, type) else None
     return word and VALUES_BY_NAME.get(name, word)
 
 
 def _say(text: str) -> None:
-    # One line whatever a file name or a value holds.
+    # File names and values may hold line breaks, but the message must be one line.
     print(f"gpucast: {shown(text)}", file=sys.stderr)
 
 
 def _allow_any_text() -> None:
-    # Labels are Unicode and file names may be any bytes; a terminal that lacks a character shows
-    # an escape instead of ending the run.
+    # Labels are Unicode and file names may be any bytes; characters that the terminal cannot show
+    # are escaped.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -126,7 +126,7 @@ def export(
 
 
 def _exported(data: Dataset, form: str) -> str:
-    """The dataset as a text of a format."""
+    """The dataset as text of a format."""
     if form == _RECORDS:
         return jsonl.to_text([*data.machines.values(), *data.records])
     if form == "csv-transfers":
@@ -146,7 +146,7 @@ _OVERVIEW = ("name", "what", "machines", "paths", "records", "samples", "n", "gp
 
 def _overview_row(name: str, data: Dataset) -> JsonObject:
     counted, about = summary.counts(data).values(), summary.overview(data)
-    # Ids of `gpucast measure` end in the path, which has a column of its own.
+    # Machine ids of `gpucast measure` end with the path, which has its own column.
     machines = dict.fromkeys(machine.partition("/")[0] for machine in data.machines)
     return {
         "name": name,
@@ -171,7 +171,7 @@ def _shown(data: Dataset) -> JsonObject:
     }
 
 
-# --- reconstructed models: never that they are data ---
+# --- reconstructed models, which must not be mistaken for data ---
 
 
 HEADING = "reconstructed models: from public figures, ours, not measured, not the paper's"
@@ -179,12 +179,12 @@ HEADING = "reconstructed models: from public figures, ours, not measured, not th
 
 def _summary_of(model: Model) -> dict[str, str]:
     """A row of the list, JSON-ready."""
-    made = _said_of_itself(model)
+    made = _reconstruction_of(model)
     return {"name": model.name, "title": made.title, "label": made.label, "path": made.path}
 
 
 def _print_listed(models: list[Model]) -> None:
-    """A section of its own below the datasets."""
+    """Print the models in a section below the datasets."""
     if models:
         say(
             f"\n{HEADING}\n"
@@ -195,16 +195,16 @@ def _print_listed(models: list[Model]) -> None:
 
 
 def _shown_reconstruction(model: Model) -> JsonObject:
-    """A reconstruction, JSON-ready: what it says of itself, its quantities and parameters."""
+    """A reconstruction as JSON values: its description, quantities and parameters."""
     return {
         **_summary_of(model),
-        "quantities": [vars(part) for part in _said_of_itself(model).quantities],
+        "quantities": [vars(part) for part in _reconstruction_of(model).quantities],
         "parameters": to_json(model.parameters),
     }
 
 
 def _print_reconstruction(model: Model) -> None:
-    """Label first, then every quantity with its source or why it was assumed."""
+    """Print the label, then every quantity with its source or the reason of the assumption."""
     say("{name}: {title}\n{label}\n{path}\n".format(**_summary_of(model)))
     print_rows(
         model.parameters.items(),
@@ -215,15 +215,15 @@ def _print_reconstruction(model: Model) -> None:
         ],
     )
     print("\nmade of:")
-    for part in _said_of_itself(model).quantities:
+    for part in _reconstruction_of(model).quantities:
         say(f"\n  {part.name} = {_value(part)}: {part.meaning}")
         say(f"    source:  {part.source}" if part.source else f"    assumed: {part.assumed}")
         if part.range is not None:
             say(f"    bounds:  {part.range}")
 
 
-def _said_of_itself(model: Model) -> Reconstruction:
-    """What a reconstructed model says of itself."""
+def _reconstruction_of(model: Model) -> Reconstruction:
+    """The description that a reconstructed model holds of itself."""
     assert model.reconstruction is not None
     return model.reconstruction
 

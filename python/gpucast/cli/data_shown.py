@@ -1,4 +1,4 @@
-"""What ``gpucast data show`` prints of a dataset: machines, a screen of its series, notes."""
+"""The output of ``gpucast data show``: machines, a screenful of series, notes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import duration, number, size
 
 SCREEN = 30
-"""Rows that all tables of a dataset may take together."""
+"""Limit of the rows of all tables of a dataset."""
 
 NOTES = 5
-"""Notes that are printed; of more, the first ones."""
+"""Number of notes that are printed; of more, the first ones."""
 
 WORDS = 5
-"""Words for what is in a row; of more, the first ones and how many are left."""
+"""Number of words in a cell; of more, the first ones and the number of the others."""
 
 Rows = list[dict[str, object]]
 
 
 def print_machines(data: Dataset) -> None:
-    """What is known of each machine; machines of which the same is known, together."""
+    """Print the facts about each machine; machines with the same facts share an entry."""
     alike: dict[tuple[tuple[str, str], ...], list[Machine]] = {}
     for machine in data.machines.values():
         alike.setdefault(tuple(_facts(machine)), []).append(machine)
@@ -48,14 +48,14 @@ def print_machines(data: Dataset) -> None:
 
 
 def print_all(data: Dataset, *, series: bool) -> None:
-    """Every record, or a row a series; a table a kind."""
+    """Print every record, or a row for each series, in a table for each kind."""
     for kind, records in _kinds(data).items():
         say(f"\n{kind}: {len(records)} records")
         _print_columns(_series_rows(kind, records) if series else list(map(_record_row, records)))
 
 
 def print_screen(data: Dataset) -> None:
-    """As much as a screen holds: of each kind every record, else a row a series, else a row a
+    """Print a screenful: for each kind every record, or a row for each series, or a row for each
     path."""
     kinds = _kinds(data)
     paths = {kind: _path_rows(kind, records) for kind, records in kinds.items()}
@@ -81,7 +81,7 @@ def print_screen(data: Dataset) -> None:
 
 
 def print_notes(data: Dataset, everything: bool) -> None:
-    """What was noted, but titles; the first few, or everything."""
+    """Print notes other than titles: the first few, or all."""
     notes = [note for note in data.notes if "title" not in (note.about or {})]
     if notes:
         say(f"\nnotes: {len(notes)}")
@@ -94,7 +94,7 @@ def print_notes(data: Dataset, everything: bool) -> None:
 
 
 def span(limits: Sequence[float] | None) -> str | None:
-    """Least and greatest, or the one value that both are."""
+    """The smallest and the largest value, or the only one."""
     if limits is None:
         return None
     least, largest = map(number, limits)
@@ -102,8 +102,8 @@ def span(limits: Sequence[float] | None) -> str | None:
 
 
 def _kinds(data: Dataset) -> dict[str, Sequence[Measurement]]:
-    """The records of each kind; steps, which are measured in random order, by n and GPU count
-    within their series."""
+    """The records of each kind; steps, which are measured in random order, are sorted by n and GPU
+    count within their series."""
     there = {kind: getattr(data, name) for kind, name in summary.KINDS.items()}
     kinds = {kind: records for kind, records in there.items() if records}
     if "step" in kinds:
@@ -143,7 +143,7 @@ def _series_rows(kind: str, records: Sequence[Measurement]) -> Rows:
 
 
 def _path_rows(kind: str, records: Sequence[Measurement]) -> Rows:
-    """A row a path, or a machine where records state no path."""
+    """A row for each path, or for each machine if records state no path."""
     gathered: dict[str, list[Measurement]] = {}
     for record in records:
         gathered.setdefault(getattr(record, "path", None) or record.machine, []).append(record)
@@ -187,12 +187,12 @@ def _medians(group: summary.Group) -> str:
 
 
 def _without_common(rows: Rows) -> Rows:
-    """The rows without what all of them say, which is said once."""
+    """The rows without values that all rows share; these are printed once."""
     if len(rows) < 2:
         return rows
     ends = [(row["machine"], row.get("path")) for row in rows]
     if len({machine for machine, _ in ends}) == len({path for _, path in ends}) == len({*ends}):
-        # Each path is a machine of its own, and the machines stand above.
+        # Each path is a machine of its own, and the machines have been printed.
         rows = [{name: value for name, value in row.items() if name != "machine"} for row in rows]
     common = {
         name: value
@@ -211,7 +211,7 @@ _NUMBERS = {"samples", "median", "records", "rate", "series", "size"}.union(
 
 
 def _print_columns(rows: Rows) -> None:
-    # A column that says nothing anywhere only makes the others narrow.
+    # An empty column only makes the others narrow.
     filled = (name for row in rows for name, value in row.items() if value not in (None, "-"))
     order = list(dict.fromkeys(name for row in rows for name in row))
     names = sorted({*filled}, key=order.index)

@@ -1,4 +1,4 @@
-"""``gpucast data compare``: this machine's figures beside the tables of the source documents."""
+"""``gpucast data compare``: this machine's figures and the tables of the source documents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COLUMNS = (
 )
 
 ROWS = 6
-"""Sizes shown of one published series; the smallest, the largest, and some between."""
+"""Number of sizes shown of a published series: the smallest, the largest, and some between."""
 
 
 def command(

@@ -1,4 +1,5 @@
-"""Files of figures: which there will be, drawn in parallel, written all or not at all."""
+"""Files of figures: their names are checked first, they are drawn in parallel, and all or none are
+written."""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ _FEWEST_FOR_PROCESSES = 3
 
 
 def endings_of(formats: str) -> list[str]:
-    """``png,pdf`` as a list.
+    """Return ``png,pdf`` as a list.
 
     Raises:
-        InputError: a format that is not known.
+        InputError: a format is not known.
     """
     asked = [word.strip().lower() for word in formats.split(",")]
     for word in asked:
@@ -36,15 +37,15 @@ def endings_of(formats: str) -> list[str]:
 
 
 def is_file(output: Path) -> bool:
-    """Whether an output names one figure's file, not a folder."""
+    """Return whether an output names the file of one figure, not a folder."""
     return output.suffix.lower() in ENDINGS
 
 
 def check_figure(output: Path, *, force: bool) -> None:
-    """Refuse a file that is to be one figure and cannot be.
+    """Refuse a file name that cannot hold a figure.
 
     Raises:
-        InputError: of another ending, or there already.
+        InputError: the ending is not known, or the file exists.
     """
     if not is_file(output):
         raise InputError(f"a figure's file ends in {', '.join(ENDINGS)}", file=output)
@@ -54,14 +55,14 @@ def check_figure(output: Path, *, force: bool) -> None:
 def targets(
     names: Sequence[str], output: Path, formats: str, *, force: bool, beside: Sequence[str] = ()
 ) -> dict[str, list[Path]]:
-    """The files of each figure, refused before any is drawn where one could not be written.
+    """Return the files of each figure; they are refused before drawing if one could not be written.
 
     Args:
-        output: a file (of one figure) or a folder.
-        beside: names of other files that go into the folder.
+        output: a file (for one figure) or a folder.
+        beside: names of other files that are written to the folder.
 
     Raises:
-        InputError: several figures for one file, an unknown format, a file that is there.
+        InputError: several figures for one file, an unknown format, or an existing file.
     """
     if is_file(output):
         if len(names) != 1:
@@ -78,7 +79,7 @@ def targets(
 
 
 def check_folder(output: Path) -> None:
-    """Refuse a folder that is none, or could not be made."""
+    """Refuse a path that is not a folder, or cannot be created."""
     nearest = next(path for path in (output, *output.absolute().parents) if path.exists())
     if not nearest.is_dir():
         raise InputError("is no folder", file=nearest)
@@ -87,7 +88,7 @@ def check_folder(output: Path) -> None:
 
 
 def drawn(draws: Mapping[str, Draw], files: Mapping[str, Sequence[Path]]) -> dict[Path, bytes]:
-    """The content of every file; several figures are drawn in several processes."""
+    """Return the content of every file; several figures are drawn in several processes."""
     tasks = [partial(_rendered, draw, files[name]) for name, draw in draws.items()]
     contents = spread(tasks, 1 if len(tasks) < _FEWEST_FOR_PROCESSES else None)
     return {

@@ -26,7 +26,7 @@ SHOWN_INTEGERS = 8
 SHOWN_FORMS = 6
 
 AUTO, SEED = "auto", 1
-"""What is fitted where nobody says otherwise."""
+"""The default of ``--model``."""
 
 PAPERS = "paper"
 
@@ -91,7 +91,7 @@ def command(
 
 
 def _print_scaling(model: Model) -> None:
-    """The forms that are averaged, and how well they describe and forecast."""
+    """Print the forms that are averaged, and their errors on fitted and held-out cells."""
     from gpucast._core import SCALING_TERMS
 
     data, counts, quality = model.data, model.observations, model.quality
@@ -113,7 +113,7 @@ def _print_scaling(model: Model) -> None:
 
 
 def _errors(quality: Quality) -> str:
-    """The errors of what was fitted, and of what was left out of a fit."""
+    """The errors of fitted and of held-out cells."""
     left_out = {
         "the most GPUs": quality.held_out_gpus_error,
         "the largest n": quality.held_out_n_error,
@@ -166,7 +166,7 @@ def _print_fit(model: Model) -> None:
 
 
 def _print_forms(model: Model) -> None:
-    """The forms that forecasts are averaged over; the paper's is always among those shown."""
+    """Print the forms over which forecasts are averaged; the paper's is always shown."""
     print()
     print_rows(
         [
@@ -228,7 +228,7 @@ def _print_quality(model: Model, quality: Quality) -> None:
 def _fit_transfers(
     dataset: Dataset, *, explain: bool, json: bool, output: Path | None, **how: Any
 ) -> None:
-    """``how``: arguments of ``fit_transfers``."""
+    """Fit and print transfers. ``how``: arguments of ``fit_transfers``."""
     from gpucast.errors import InputError
     from gpucast.paths.curves import crossovers, fit_transfers
     from gpucast.paths.launches import launch_costs
@@ -259,7 +259,7 @@ def _fit_transfers(
 
 
 def _print_transfers(fits: list[TransferFit]) -> None:
-    """A line a parameter of each route's curve."""
+    """Print a line for each parameter of each route's curve."""
     print_rows(
         [
             (
@@ -280,7 +280,7 @@ def _print_transfers(fits: list[TransferFit]) -> None:
 
 
 def _print_launches(costs: list[LaunchCost]) -> None:
-    """A line a method; nothing where no launch was timed."""
+    """Print a line for each method; nothing if no launch was timed."""
     if not costs:
         return
     print()
@@ -297,7 +297,7 @@ def _print_launches(costs: list[LaunchCost]) -> None:
 
 
 def breakpoints(points: Sequence[float]) -> str:
-    """Breakpoints in bytes; a jump, which is listed twice, once and named."""
+    """Return breakpoints in bytes; a jump, which is listed twice, is named and given once."""
     return ", ".join(
         f"{point:.0f} (jump)" if points.count(point) > 1 else f"{point:.0f}"
         for point in dict.fromkeys(points)
@@ -305,7 +305,7 @@ def breakpoints(points: Sequence[float]) -> str:
 
 
 def _piece(points: Sequence[float], piece: int) -> str:
-    """What the parameter of a piece below a breakpoint is about; nothing of others."""
+    """The sizes to which the parameter of a piece below a breakpoint applies; empty for others."""
     if not 0 <= piece < len(points):
         return ""
     jump = piece > 0 and points[piece] == points[piece - 1]
@@ -313,7 +313,7 @@ def _piece(points: Sequence[float], piece: int) -> str:
 
 
 def _describe_crossover(cross: Crossover) -> str:
-    """One sentence on where a route begins to win."""
+    """Say in a sentence from which size a route is faster."""
     who = f"{cross.machine}: {cross.faster}"
     tail = f"; {cross.speedup:.2f} times as fast at {cross.largest} bytes"
     if cross.bytes is None:

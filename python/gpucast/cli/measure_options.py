@@ -1,4 +1,4 @@
-"""The options of ``gpucast measure``: of every campaign, of our own programs, of a described one.
+"""The options of ``gpucast measure``: for all campaigns, our own programs, and described ones.
 
 ``--until`` is a question in words: ``best n=3e6``, ``forecast n=3e6 gpus=8 within=10%``.
 """
@@ -26,7 +26,7 @@ _KEYS = {"best": ("n", "gpus", "within", "surely"), "forecast": ("n", "gpus", "w
 
 @dataclass(frozen=True)
 class Common:
-    """Options of every campaign."""
+    """Options of all campaigns."""
 
     budget: str | None = option(
         "Time: 90s, 5m, 1h, for visits spread over all cells; default: each once."
@@ -49,7 +49,7 @@ class Common:
     machine: str | None = option("Name of this machine in the records.")
 
     def bounds(self) -> dict[str, Any]:
-        """What requests of all campaigns have."""
+        """Fields that requests of all campaigns have."""
         if self.machine is not None and (not self.machine or not self.machine.isprintable()):
             raise InputError(f"{self.machine!r} is no name", field="machine")
         return {
@@ -60,7 +60,7 @@ class Common:
         }
 
     def shares(self) -> list[GpuShare] | None:
-        """GPU counts, and 1/k of a GPU."""
+        """GPU counts, and shares 1/k of a GPU."""
         if self.gpus is None:
             return None
         instances, rest = parted(self.gpus)
@@ -112,7 +112,7 @@ class Own:
 
 @dataclass(frozen=True)
 class Described:
-    """Options of campaigns with a program that a file describes."""
+    """Options of campaigns with a program described by a file."""
 
     gpu_hours: float | None = option(
         "With --program: as --budget, in hours of the GPUs (path host: cores) that runs have."
@@ -138,7 +138,7 @@ class Described:
 
 
 def records_file(output: Path | None) -> Path:
-    """The file that a campaign goes on from; it has to be named."""
+    """Return the file that a campaign continues; it must be named."""
     if output is None:
         raise InputError("missing: the file of records", field="-o")
     if str(output) == "-":
@@ -160,13 +160,13 @@ def whole(
 
 
 def questions(texts: Sequence[str]) -> list[Question]:
-    """The questions, as ``question`` reads them; one that is there twice, once."""
+    """Return the questions, as read by ``question``, without repetitions."""
     return [question(text) for text in dict.fromkeys(texts)]
 
 
 def question(text: str) -> Question:
-    """``best`` or ``forecast``, then ``n=`` and ``gpus=`` (default: what is measured), ``within=``
-    and, of ``best``, ``surely=``, in any order.
+    """Read ``best`` or ``forecast``, then ``n=`` and ``gpus=`` (default: the measured ones),
+    ``within=`` and, for ``best``, ``surely=``, in any order.
 
     Raises:
         InputError: anything else.

@@ -1,4 +1,4 @@
-"""``gpucast measure --program``: anyone's program, as a file describes it."""
+"""``gpucast measure --program``: any program that a file describes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpucast.util.tables import Column, print_rows
 from gpucast.util.units import long_duration, number, percent
 
 FAR_OFF = 0.2
-"""Median relative error of a fit from which on its forecasts are of no use."""
+"""Forecasts of a fit with a larger median relative error are useless."""
 
 if TYPE_CHECKING:
     from gpucast.measure.described.dry_run import Plan, PlannedVisit
@@ -40,7 +40,7 @@ def measure(
     quiet: bool,
     json: bool,
 ) -> None:
-    """Measure the program of a description; a second start goes on."""
+    """Measure the program of a description; a second start continues."""
     from gpucast.measure.described import reading
     from gpucast.measure.described.campaign import DescribedCampaign
     from gpucast.measure.described.mps import require
@@ -83,7 +83,7 @@ def measure(
 
 
 def _check(request: ProgramRequest, described: Described) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that cannot be combined."""
     slurm, cancel = described.slurm is not None, described.cancel
     several = any(run.cell.instances > 1 for run in request.runs)
     alone = "is not for several instances at once (--gpus 1/2)"
@@ -125,7 +125,7 @@ def _through_slurm(
 
 
 def _refuse_jobs(output: Path) -> None:
-    """Cells that jobs are measuring would be measured twice."""
+    """Refuse to measure cells that jobs are measuring already."""
     from gpucast.measure.described.request import beside
 
     folder = beside(str(output), "slurm")
@@ -186,7 +186,7 @@ def _total(plan: Plan, device: Device) -> str:
 
 
 def _which(plan: Plan, request: ProgramRequest) -> str:
-    """Which of the visits would be made, as far as it is known beforehand."""
+    """Say which of the visits would be made, as far as this is known beforehand."""
     if not plan.first:
         return "None of these is made: the answer is sure, or the budget is too small for one."
     cells = [plan.visits[i] for i in plan.first[:3]]
@@ -199,31 +199,31 @@ def _which(plan: Plan, request: ProgramRequest) -> str:
 
 
 def _until(request: ProgramRequest) -> str:
-    """When it ends."""
+    """Say when the campaign ends."""
     asked = " and ".join(repr(question.text) for question in request.until)
     ends = ([f"{asked} is sure"] if asked else []) + ["the budget is spent"] * request.has_budget
     return f"until {' or '.join(ends)}"
 
 
-# --- what campaigns print at their end: paths, questions and fits ---
+# --- output at the end of campaigns: paths, questions and fits ---
 
 
 def print_own(report: Report) -> None:
-    """The end of a campaign with gpucast's own programs."""
+    """Print the result of a campaign with gpucast's own programs."""
     _print_paths(report, Column("transfers", "transfers"))
     if report.fits:
         _print_fits(report, ["path", "schedule", "kernel", "memory"])
 
 
 def print_described(report: Report) -> None:
-    """The end of a campaign with a described program."""
+    """Print the result of a campaign with a described program."""
     hours = next((path.device for path in report.paths), GPU).hours
     _print_paths(report, Column(hours, "gpu_hours", ".3g"))
     _print_fits(report, ["program", "case"])
 
 
 def _print_paths(report: Report, more: Column) -> None:
-    """Paths, with one column ``more`` than those of every campaign, and answers."""
+    """Print paths, with the additional column ``more``, and answers."""
     words = {"path": "path", "status": "status", "measured": "measured"}
     words |= {"there before": "skipped", "failed": "failed"}
     columns = [Column(heading, name) for heading, name in words.items()]
@@ -232,8 +232,8 @@ def _print_paths(report: Report, more: Column) -> None:
 
 
 def _print_fits(report: Report, told: Sequence[str]) -> None:
-    """Fits, and the command that makes the first of them again; ``told``: the fields that tell a
-    fit's steps from others."""
+    """Print fits, and the command that repeats the first; ``told``: the fields that distinguish the
+    steps of a fit."""
     print()
     print_rows(
         report.fits,
@@ -263,7 +263,8 @@ def _print_fits(report: Report, told: Sequence[str]) -> None:
 
 
 def _print_answers(report: Report) -> None:
-    """What is known of each question, whether that is enough, and what more would take."""
+    """Print the answer to each question, whether it is certain enough, and how long more would
+    take."""
     if not report.answers:
         return
     print()

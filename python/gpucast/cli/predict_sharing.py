@@ -1,4 +1,5 @@
-"""``gpucast predict --gpus 1/4,1/2,1,2``: several instances on one GPU beside GPUs for one."""
+"""``gpucast predict --gpus 1/4,1/2,1,2``: several instances on one GPU, and GPUs for one
+instance."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from gpucast.model.intervals import Interval
 
 STEPS = 1_000_000
-"""Steps of an instance for which GPU hours are stated."""
+"""Number of steps of an instance for which GPU hours are stated."""
 
 _HOUR = 3600.0
 
@@ -33,11 +34,11 @@ def rows_of(
     instances: Sequence[int],
     interval: Interval,
 ) -> list[JsonObject]:
-    """What instances do together, an n after the other: those that share a GPU, most first, then
-    one on the GPUs of each forecast (``forecasts``).
+    """Return the throughput of instances for each n: those that share a GPU, largest number first,
+    then one instance on the GPUs of each forecast (``forecasts``).
 
     Raises:
-        InputError: the model knows nothing of instances on one GPU.
+        InputError: the model has no information about instances on one GPU.
     """
     names = ("n", "gpus", "seconds", "low", "high", "extrapolated")
     cells = zip(*(getattr(forecasts, name).tolist() for name in names), strict=True)
@@ -93,7 +94,7 @@ def _row(model: Model, instances: int, cell: JsonObject) -> JsonObject:
 
 
 def show_fitted(model: Model) -> None:
-    """What a fit says of instances on one GPU, a line each way of sharing it."""
+    """Print what a fit says about instances on one GPU, a line for each way of sharing it."""
     from gpucast.fitting.sharing import busy_share
     from gpucast.model.sharing import shared_forecasts
 
@@ -113,7 +114,7 @@ def show_fitted(model: Model) -> None:
 
 
 def show(rows: Sequence[JsonObject], interval: str) -> None:
-    """The table."""
+    """Print the table."""
     in_time = all(row["ns_per_day"] is not None for row in rows)
     key, speed = ("ns_per_day", "ns/day") if in_time else ("steps_per_second", "steps/s")
     print_marked(
@@ -138,7 +139,7 @@ def span(row: JsonObject) -> str:
 
 
 def _gain(row: JsonObject) -> str:
-    """Over one instance on one GPU, in aggregate speed."""
+    """The aggregate speed relative to one instance on one GPU."""
     if row["gain_low"] is None:
         return f"{row['gain']:.2f}"
     return f"{row['gain']:.2f} ({row['gain_low']:.2f} ... {row['gain_high']:.2f})"

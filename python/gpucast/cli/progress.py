@@ -1,6 +1,6 @@
-"""Long work: its progress on stderr, and its end by SIGTERM.
+"""Progress of long work on stderr, and its end by SIGTERM.
 
-Progress of measuring is a bar on a terminal, a line a cell elsewhere.
+Progress of measuring is a bar on a terminal, and a line for each cell elsewhere.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends the work as Ctrl-C does: programs stopped, files whole or removed.
+    """Let SIGTERM end the work as Ctrl-C does: programs are stopped, files are whole or removed.
 
-    Only the exit status differs: batch systems and scripts tell the two apart by it.
+    Only the exit status differs, by which batch systems and scripts distinguish the two.
     """
 
     def terminate(*_: object) -> None:
@@ -39,11 +39,11 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 @contextmanager
 def progress(*, quiet: bool) -> Iterator[Watcher]:
-    """Who shows it; what should be seen is said even where ``quiet``."""
+    """Yield the watcher that shows progress; important messages are shown even if ``quiet``."""
     if quiet or not sys.stderr.isatty():
         yield Lines(quiet=quiet)
         return
-    # Here, not above: rich takes longer to load than most commands run.
+    # Imported here, because loading rich takes longer than most commands.
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -54,7 +54,7 @@ def progress(*, quiet: bool) -> Iterator[Watcher]:
 
 
 class Lines:
-    """Plain text, a line for each cell when it is measured; ``say``: quiet or not."""
+    """Progress as plain text, a line for each measured cell; ``say`` prints even if quiet."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -65,12 +65,12 @@ class Lines:
     def finished(
         self, path: str, what: str, done: int, total: int, left: float, step: float
     ) -> None:
-        """``host [3/48] n=216 ...: 52.1 us, about 2 min left``."""
+        """Print ``host [3/48] n=216 ...: 52.1 us, about 2 min left``."""
         if not self._quiet:
             self._line(f"{path} [{done}/{total}] {what}: {duration(step)}, {_left(left)}")
 
     def fitted(self, path: str, series: StepSelection, error: float) -> None:
-        """Nothing: the table at the end says it."""
+        """Print nothing: the table at the end has the errors."""
 
     def answered(self, path: str, series: StepSelection, text: str) -> None:
         """A line."""
@@ -82,12 +82,13 @@ class Lines:
         self._line(f"gpucast: {one_line(text)}")
 
     def _line(self, text: str) -> None:
-        # In one piece: an interruption between a line and its end would let the next one join it.
+        # Written at once: after an interruption before the line end, the next line would be
+        # appended.
         sys.stderr.write(f"{text}\n")
 
 
 class Bar(Lines):
-    """A bar of rich's, for one path after the other; other lines stand above it."""
+    """A progress bar by rich for each path in turn; other lines appear above it."""
 
     def __init__(self, bar: Progress) -> None:
         super().__init__(quiet=False)
@@ -95,7 +96,7 @@ class Bar(Lines):
         self._task = bar.add_task("", left="", fit="")
 
     def under_way(self, path: str, what: str, done: int, total: int, left: float) -> None:
-        """The cell, how many of how many, and the time left."""
+        """Show the cell, the numbers of cells done and in all, and the remaining time."""
         words = f"{path}: {what}"
         self._bar.update(
             self._task, description=words, completed=done, total=total, left=_left(left)
@@ -104,11 +105,11 @@ class Bar(Lines):
     def finished(
         self, path: str, what: str, done: int, total: int, left: float, step: float
     ) -> None:
-        """The same, with the cell's time."""
+        """Show the same, with the time of the cell."""
         self.under_way(path, f"{what}: {duration(step)}", done, total, left)
 
     def fitted(self, path: str, series: StepSelection, error: float) -> None:
-        """The error of the fit so far."""
+        """Show the error of the current fit."""
         self._bar.update(self._task, fit=f"fit {100 * error:.1f} %")
 
     def _line(self, text: str) -> None:

@@ -33,7 +33,7 @@ SERVERS = argument("host:port,unix:/path,... (default: GPUCAST_REMOTE)", None)
 LOOPBACK = "127.0.0.1"
 
 IN_WAY = 2
-"""Exit status where something was asked for and cannot be had: a server that does not answer."""
+"""Exit status if a requested server does not answer or cannot be used."""
 
 _MARKS = {"good": "yes", "missing": "no", "attention": "!"}
 

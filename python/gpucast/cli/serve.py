@@ -49,7 +49,7 @@ def command(
                 host=ADDRESS,
                 port=port,
                 ident=None,
-                # The page itself refuses, in words, what is up to twice as large.
+                # The page itself refuses files up to twice as large with a message.
                 max_request_body_size=2 * INPUT.default,
             )
         except OSError as error:
@@ -59,4 +59,4 @@ def command(
         note("whoever has this address can use it; Ctrl-C ends it")
         if open_:
             webbrowser.open(url)
-        server.run()  # until Ctrl-C or SIGTERM, which it takes for its end
+        server.run()  # runs until Ctrl-C or SIGTERM

@@ -1,4 +1,4 @@
-"""What the figures of steps have in common on the command line: their data, models and words."""
+"""Common parts of the commands for figures of steps: data, models and captions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ NO_MODEL = "none"
 
 @dataclass(frozen=True)
 class StepFigure:
-    """A figure of steps; what it draws stands in ``gpucast.show.plots.steps``.
+    """A figure of steps; ``gpucast.show.plots.steps`` draws it.
 
     Attributes:
-        help: of its command.
-        axis: the option for what it has on its axis, so that nothing of it can be chosen.
-        chosen: what can be chosen.
-        nothing: why there is none, where there is none.
+        help: the help text of its command.
+        axis: the option for the quantity on its axis, of which no value can be chosen.
+        chosen: the option for the quantity whose values can be chosen.
+        nothing: the reason if it cannot be drawn.
     """
 
     help: str
@@ -76,13 +76,13 @@ FIGURES = {
 }
 _SAMPLES = 15
 _REPLICATES = 60
-"""A fit for a figure is of this many samples a record, thinned to evenly spaced quantiles, and of
-this many bootstrap replicates: medians and bands hardly differ, in a fraction of the time."""
+"""Numbers of samples per record (evenly spaced quantiles) and of bootstrap replicates in fits for
+figures: medians and bands hardly differ, but take a fraction of the time."""
 
 
 @dataclass
 class Subject:
-    """What is drawn: data, series with their models, and the models that were fitted for it."""
+    """The subject of a figure: data, series with their models, and models fitted for it."""
 
     data: Dataset | None
     series: list[Series]
@@ -90,7 +90,7 @@ class Subject:
 
     @property
     def models(self) -> dict[StepSelection, Model]:
-        """The models by the group that each is about."""
+        """The models by their group of steps."""
         return {
             series.group: series.model
             for series in self.series
@@ -99,13 +99,13 @@ class Subject:
 
     @property
     def words(self) -> str:
-        """What steps these are, for titles."""
+        """A description of the steps for titles."""
         from gpucast.show.plots.step_series import kind_in_words
 
         return kind_in_words(self.series)
 
     def caption(self, reading: str) -> str:
-        """How to read it, and whose numbers they are."""
+        """The caption: how to read the figure, and the origin of its numbers."""
         return " ".join(filter(None, (reading, whose(self.data), self._models())))
 
     def _models(self) -> str:
@@ -114,7 +114,7 @@ class Subject:
 
 
 def nothing(name: str, subject: Subject) -> str:
-    """Why there is nothing to draw."""
+    """Return the reason why nothing can be drawn."""
     from gpucast.show.paper.findings import NO_PARTS
 
     undivided = any(
@@ -126,10 +126,10 @@ def nothing(name: str, subject: Subject) -> str:
 
 
 def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject:
-    """Data and models that were named; paths without a model are fitted.
+    """Return the named data and models; paths without a model are fitted.
 
     Args:
-        model: what is fitted where no model file is given: ``auto``, ``paper``, ... or ``none``.
+        model: the model to fit without a model file: ``auto``, ``paper``, ... or ``none``.
     """
     from dataclasses import replace
 
@@ -153,7 +153,7 @@ def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject
 
 
 def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
-    """Model files and everything else among names and files."""
+    """Return the dataset and the models among names and files."""
     from gpucast.data import bundled_files
     from gpucast.model.files import is_model, load_model
 
@@ -167,7 +167,7 @@ def read(inputs: Sequence[str]) -> tuple[Dataset | None, list[Model]]:
 
 
 def models_of_groups(data: Dataset, models: Sequence[Model]) -> dict[StepSelection, Model]:
-    """The group that each model is about; a model of no steps here is left out."""
+    """Return the models by their group of steps; models without steps here are left out."""
     from gpucast.data.steps import groups_of
     from gpucast.show.plots.step_series import is_about
 
@@ -175,7 +175,7 @@ def models_of_groups(data: Dataset, models: Sequence[Model]) -> dict[StepSelecti
 
 
 def whose(data: Dataset | None) -> str:
-    """Files by their names, machines and, where published, their source."""
+    """Return the names, machines and, for published data, the source of a dataset."""
     if data is None:
         return ""
     gpus: list[str] = []
@@ -183,14 +183,14 @@ def whose(data: Dataset | None) -> str:
         names = [gpu.name for gpu in machine.gpus or []]
         used = {step.gpus for step in data.steps if step.machine == machine.id}
         if used and len(set(names)) == 1 and max(used) > len(names):
-            # A log names the kind of its GPUs once, however many there are.
+            # A log names the kind of its GPUs once for all of them.
             few, most = min(used), max(used)
             several = f"{names[0]}, {few} to {most} GPUs"
             gpus.append(several if few < most else f"{most} x {names[0]}")
         else:
             gpus += [f"{names.count(name)} x {name}" for name in dict.fromkeys(names)]
     sources = dict.fromkeys(m.source for m in data.machines.values() if m.source)
-    # Folders say nothing to a reader, and may say what is not his business.
+    # Folders are of no use to a reader, and may be private.
     files = " + ".join(os.path.basename(name) for name in data.name.split(" + "))
     words = f"Measured: {files}"
     if gpus:
@@ -201,7 +201,7 @@ def whose(data: Dataset | None) -> str:
 def draws(
     subject: Subject, n: str | None, gpus: str | None, only: Iterable[str]
 ) -> dict[str, Draw]:
-    """What draws each figure of steps that there is something for, by a name for its file."""
+    """Return functions that draw the possible figures of steps, by names for their files."""
     from gpucast.show.plots import steps
     from gpucast.show.plots.style import COLOURS
 
@@ -218,7 +218,7 @@ def draws(
     drawn: dict[str, Draw] = {}
 
     def add(name: str, what: str, draw: Callable[..., Figure], chosen: Sequence[float]) -> None:
-        # Steps that state nothing of their kind have no words for it.
+        # Steps that state no kind have no words for it.
         title = f"{what}: {kind}" if kind else what
         of_shares = draw is steps.shares
         words = subject.caption(steps.reading_of_shares(series)) if of_shares else caption
@@ -239,7 +239,7 @@ def draws(
 
 
 def _lean(data: Dataset, series: Series) -> tuple[Dataset, StepSelection]:
-    """What the fit to a series needs of the data."""
+    """The part of the data that the fit to a series needs."""
     from gpucast.data.steps import data_of
     from gpucast.data.thinning import thinned, without_unused_routes
 

@@ -240,7 +240,7 @@ def _say(text: str) -> None:
 
 
 class _Line:
-    """Progress, on a terminal's last line."""
+    """Progress on the last line of a terminal."""
 
     def __init__(self, *, shown: bool) -> None:
         self._shown = shown
@@ -248,18 +248,18 @@ class _Line:
         self._dirty = False
 
     def recording(self, so_far: Recorded) -> None:
-        """Says how much there is."""
+        """Show the number of records."""
         if self._shown:
             calls, size = f"{so_far.calls:,} calls", f"{so_far.size / 1e6:.3g} MB"
             print(f"\r\033[K{self._words}: {calls}, {size}", end="", file=sys.stderr, flush=True)
             self._dirty = True
 
     def enough(self) -> None:
-        """Says that the program goes on unrecorded."""
+        """Show that the program continues without being recorded."""
         self._words = "recorded enough; waiting for the program's end"
 
     def clear(self) -> None:
-        """Leaves the line to others."""
+        """Clear the line for other output."""
         if self._dirty:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
             self._dirty = False

@@ -1,4 +1,4 @@
-"""What ``gpucast trace show`` says of a trace, as text and as JSON."""
+"""The output of ``gpucast trace show``, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gpucast.util.units import bytes_in_words, duration, percent
 
 MOST_ROWS = 12
 FEW = 0.5
-"""Share of the GPUs' time: steps that hold less may not be those that are meant."""
+"""Steps with a smaller share of the GPUs' time may be the wrong ones."""
 
 
 def answer(trace: Trace, summaries: list[Summary], notes: list[str]) -> dict[str, Any]:
-    """The JSON object."""
+    """Return the JSON object."""
     return {
         "trace": trace.file,
         "source": trace.run.source,
@@ -31,7 +31,7 @@ def answer(trace: Trace, summaries: list[Summary], notes: list[str]) -> dict[str
 
 
 def notes(trace: Trace, summaries: list[Summary]) -> list[str]:
-    """What one must know before one trusts the numbers, a line each."""
+    """Return caveats about the numbers, one per line."""
     lines = list(trace.missing)
     for process in trace.processes:
         lacking, phases = process.lacking_phases, len(process.phases)
@@ -80,7 +80,7 @@ def _clocks(summary: Summary) -> list[str]:
 
 
 def print_summary(trace: Trace, summaries: list[Summary]) -> None:
-    """The first process in full; of several, a line each."""
+    """Print the first process in full; with several, a line for each."""
     main = summaries[0]
     command = " ".join(trace.run.command) or main.program
     machine = trace.run.machine
@@ -165,7 +165,7 @@ def _gpu_rows(gpu: GpuTime, *, several: bool) -> list[tuple[str, float]]:
 
 
 def _a_step(main: Summary) -> list[Column]:
-    """How often, of how many bytes and how long a kind of work or wait is in a step."""
+    """Columns: how often a kind of work or wait occurs in a step, its bytes and its time."""
     return [
         Column("times a step", "count", ".3g"),
         Column("bytes a step", lambda row: row.bytes or None, bytes_in_words),
@@ -197,7 +197,7 @@ def _print_waits(main: Summary) -> None:
 
 
 def _print_rest(rows: Sequence[WorkTime | Wait]) -> None:
-    """What a table of the first rows leaves out, in a line."""
+    """Print a line about the rows that a table omits."""
     rest = rows[MOST_ROWS:]
     if rest:
         say(f"and {len(rest)} more: {duration(sum(row.seconds for row in rest))} a step")

@@ -1,4 +1,5 @@
-"""``gpucast fit MODEL --update CELLS``: a model for another machine, by a few cells timed there."""
+"""``gpucast fit MODEL --update CELLS``: a model for another machine from a few cells timed
+there."""
 
 from __future__ import annotations
 
@@ -32,16 +33,15 @@ def run(
     json: bool,
     force: bool,
 ) -> None:
-    """Read, update, write, say.
+    """Read a model, update it, write it, and print the result.
 
     Args:
-        model: the arguments in whose place a fit has its data.
-        cells: what they are updated by.
-        as_usual: whether no option was given that is about a fit.
+        model: the arguments that are data in an ordinary fit.
+        cells: the data for the update.
+        as_usual: whether no option of an ordinary fit was given.
 
     Raises:
-        InputError: not one model, options that nothing would follow, or cells that cannot update
-            it.
+        InputError: not exactly one model, options without effect, or cells that cannot update it.
     """
     from gpucast.model.files import load_model
 
@@ -73,7 +73,7 @@ def run(
 
 
 def _print(before: Model, after: Model, factors: MachineFactors) -> None:
-    """The factors found, and the cells before and after."""
+    """Print the estimated factors, and the cells before and after."""
     say(f"{before.name}: {factors.words}\n")
     spread = np.sqrt(np.diag(factors.covariance))
     names = PARTS if before.knows_parts else ("T",)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gpucast.paths.traced.forecast import TraceForecast
 
 MUCH = 0.05
-"""Share of a native step; nobody does anything about less."""
+"""Causes with a smaller share of a native step are not worth attention."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def command(
 
 
 def _on_kind(file: str, how: ForKinds, output: Path | None, common: Common) -> None:
-    """The model on another kind of GPU: its forecasts beside those that it makes of its own."""
+    """Forecast on another kind of GPU, and compare with forecasts for the model's own kind."""
     from gpucast.model.files import load_model
     from gpucast.paths.what_if import what_if
 
@@ -211,7 +211,7 @@ def _from_model(model: str, common: Common, how: ForModels, output: Path | None)
     from gpucast.model.files import load_model
     from gpucast.paths.what_if import what_if
 
-    loaded = load_model(model)  # that it is none comes before what else is missing
+    loaded = load_model(model)  # reports a wrong file before missing options
     if not common.transfers:
         raise InputError("a dataset of the other path is needed", field="--transfers")
     if output is None:
@@ -223,7 +223,7 @@ def _from_model(model: str, common: Common, how: ForModels, output: Path | None)
     data, machine = load(*common.transfers), common.machine
     result = what_if(known, data, common.path, machine=machine, **vars(how))
     result.save(output, force=common.force)
-    # What the fit of the model has to say, it said.
+    # The warnings of the fit were printed then.
     told = () if common.explain else known.remarks
     tell_fit([remark for remark in result.remarks if remark not in told], explain=common.explain)
     if common.json:
@@ -249,7 +249,7 @@ def _from_model(model: str, common: Common, how: ForModels, output: Path | None)
 
 
 def _other_path(common: Common, how: ForTraces) -> tuple[Dataset, str, dict[str, Any]]:
-    """The dataset, its path, and what else a forecast is told. Raises InputError."""
+    """The dataset, its path, and other arguments of a forecast. Raises InputError."""
     from gpucast.paths.traced.network import parse_network
 
     if common.path is None:
@@ -299,7 +299,7 @@ def _from_trace(file: str, common: Common, how: ForTraces) -> None:
 
 
 def _from_traces(names: Sequence[str], common: Common, how: ForTraces, output: Path | None) -> None:
-    """Write a model of the path that goes through several traces."""
+    """Write a model of the path from several traces."""
     from gpucast.data.formats import Options
     from gpucast.data.formats.several import check_stated
     from gpucast.paths.traced.models import path_model
@@ -376,8 +376,8 @@ def _say_refused(refused: tuple[str, ...], path: str) -> None:
 
 
 def _whole_percents(causes: Sequence[Cause]) -> list[int]:
-    """Shares in whole per cent that add up to what all of them do: those that are cut most are
-    rounded up."""
+    """Shares in whole per cent that add up to the rounded total: those with the largest remainders
+    are rounded up."""
     exact = [100 * cause.share for cause in causes]
     whole = [math.floor(share) for share in exact]
     most_cut = sorted(range(len(exact)), key=lambda at: whole[at] - exact[at])
@@ -391,7 +391,7 @@ def _signed(seconds: float) -> str:
 
 
 def show(forecast: TraceForecast) -> None:
-    """The answer for people."""
+    """Print the answer as text."""
     _say_refused(forecast.refused, forecast.path)
     low, high = duration(forecast.low), duration(forecast.high)
     say(

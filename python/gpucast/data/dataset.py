@@ -1,6 +1,6 @@
 """Datasets: records of one or several files, selected, framed and written.
 
-``gpucast.data.loading`` makes them of files.
+``gpucast.data.loading`` makes them from files.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _of_kind(
 
 
 UNNAMED_GPU = "unnamed GPU"
-"""What imported GPUs are called of which nobody says the model."""
+"""Name of imported GPUs whose model is not stated."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,11 +77,11 @@ class Dataset:
         name: names of what was loaded, joined by " + ".
         machines: machine records by id.
         records: everything but machines, in the order read.
-        transfers, launches, steps, overlaps, skeletons, host_memory, notes: those of one kind;
-            steps only of programs that have their GPUs to themselves.
-        shared_steps: of several instances on the same GPUs at once.
-        warnings: one line each: cut-off lines, repeated records, machines that changed.
-        understood: one line each: what other programs' files were read as, and what of them was
+        transfers, launches, steps, overlaps, skeletons, host_memory, notes: the records of one
+            kind; steps only of programs that do not share their GPUs.
+        shared_steps: steps of several instances on the same GPUs at the same time.
+        warnings: one line each: truncated lines, repeated records, machines that changed.
+        understood: one line each: how other programs' files were interpreted, and which parts were
             left out.
     """
 
@@ -111,7 +111,7 @@ class Dataset:
 
     @cached_property
     def derived(self) -> dict[tuple[object, ...], Any]:
-        """What was worked out from these records and may be asked for again, by what it is."""
+        """A cache of results that were derived from these records."""
         return {}
 
     @cached_property
@@ -124,18 +124,18 @@ class Dataset:
         return digest.hexdigest()
 
     def gpu_name(self, machine: str | None) -> str | None:
-        """The model of a machine's GPUs; None where nobody says it, or they differ."""
+        """Return the model of a machine's GPUs; None if it is not stated or they differ."""
         record = self.machines.get(machine or "")
         names = {gpu.name for gpu in (record.gpus if record is not None else None) or ()}
         return names.pop() if len(names) == 1 and not names & {UNNAMED_GPU} else None
 
     def paths(self) -> list[str]:
-        """The paths measured, in the order they first occur."""
+        """The measured paths, in order of their first records."""
         stated = (getattr(record, "path", None) for record in self.records)
         return list(dict.fromkeys(path for path in stated if path is not None))
 
     def title(self) -> str:
-        """What the dataset holds, in a line; empty where nobody said."""
+        """A line about the content of the dataset; empty if none is stated."""
         for note in self.notes:
             if note.about is not None and isinstance(note.about.get("title"), str):
                 return str(note.about["title"])
@@ -144,20 +144,20 @@ class Dataset:
     def select(
         self, selection: StepSelection = ANY, **choice: Unpack[SelectionArguments]
     ) -> Dataset:
-        """The records that match every criterion given: a selection, and fields of one.
+        """Return the records that match every criterion: a selection, and fields of one.
 
         A criterion applies to the kinds that have such a field: ``schedule`` narrows steps and
         skeletons, ``kernel`` steps only, and host-memory records, which have no path, pass any
-        ``path``. Records that do not state an optional field pass as well, but for steps of no
-        stated ``program`` where one is chosen; a step without ``boundary`` is of an ``open`` box.
-        Machines are kept where a kept record, or ``machine``, names them.
+        ``path``. Records that do not state an optional field pass as well, except steps without a
+        ``program`` if one is chosen; a step without ``boundary`` is of an ``open`` box. Machines
+        are kept if a kept record, or ``machine``, names them.
 
         A part of the label of a program or case is enough if no other label has it; upper and lower
         case are the same.
 
         Raises:
-            InputError: a value that no record has, or a part of several labels; the message lists
-                those there are.
+            InputError: no record has a value, or a part occurs in several labels; the message lists
+                the existing ones.
         """
         wanted = ANY
         for name, value in replace(selection, **choice).chosen.items():
@@ -174,12 +174,12 @@ class Dataset:
         return replace(self, machines=machines, records=kept, warnings=list(self.warnings))
 
     def where(self, keep: Callable[[Step], bool]) -> Dataset:
-        """Without the steps for which ``keep`` is false; all other records stay."""
+        """Return the dataset without the steps for which ``keep`` is false; other records stay."""
         kept = [record for record in self.records if not isinstance(record, Step) or keep(record)]
         return replace(self, records=kept)
 
     def frame(self, kind: FrameKind = "step") -> pandas.DataFrame:
-        """One kind of records in long form: a row a sample.
+        """Return one kind of records in long form: a row for each sample.
 
         Columns are the record's fields in SI units, ``sample`` (0, 1, ... within the record) and
         ``seconds``; steps have their phases as ``h2d``, ``kernel_phase``, ``d2h``, ``cpu`` and
@@ -189,7 +189,7 @@ class Dataset:
         Raises:
             InputError: no such kind.
         """
-        # Here, not above: importing pandas takes longer than most commands do.
+        # Imported here, because importing pandas takes longer than most commands.
         import pandas
 
         if kind not in COLUMNS:
@@ -213,9 +213,9 @@ class Dataset:
         yield from self.records
 
     def _occurring(self, name: str, value: Value, beside: StepSelection) -> Value:
-        """The value that records have, of which the one given may be a part.
+        """Return the value of records of which ``value`` may be a part.
 
-        ``beside``: what else is chosen already; a part is to tell labels apart only in that.
+        ``beside``: the criteria chosen so far; a part must be unique only among their records.
         """
         known = distinct(self.records, name)
         if name == "machine":
@@ -240,7 +240,7 @@ class Dataset:
 
 
 def from_records(name: str, records: Iterable[Record]) -> Dataset:
-    """A dataset of records made in memory; checked as files are."""
+    """Return a dataset of records made in memory, with the checks that files undergo."""
     return merged(name, [(name, jsonl.numbered(records))])
 
 
@@ -251,16 +251,15 @@ def merged(
     warnings: Sequence[str] = (),
     understood: Sequence[str] = (),
 ) -> Dataset:
-    """The records of several files as one dataset, checked against each other.
+    """Merge the records of several files into one dataset and check them against each other.
 
     Args:
-        name: of the dataset.
-        files: their names, for messages, and records.
-        warnings, understood: what was said before; see ``Dataset``.
+        name: the name of the dataset.
+        files: the names of files, for messages, and their records.
+        warnings, understood: earlier lines; see ``Dataset``.
 
     Raises:
-        InputError: a record of a machine that no file describes, or one machine id with different
-            GPUs.
+        InputError: a record's machine is described in no file, or a machine id has different GPUs.
     """
     machines: dict[str, Machine] = {}
     records: list[tuple[Entry, str, int]] = []
@@ -288,14 +287,14 @@ def merged(
     return Dataset(name, machines, [entry for entry, _, _ in records], messages, list(understood))
 
 
-# Fields that every run states anew, about the run and not about the machine.
+# Fields that describe a run and not the machine.
 _PER_RUN = {"started", "command", "tool", "caveats", "source"}
 
 
 def _check_same(first: Machine, again: Machine, name: str, number: int) -> list[str]:
-    """Refuse one id for two machines; warn where one machine changed between runs.
+    """Refuse one id for two machines; warn if a machine changed between runs.
 
-    What only one of two programs can tell (links, topology) is no difference.
+    Fields that only one of two programs can state (links, topology) are no difference.
     """
     if not same_gpus(first.gpus, again.gpus):
         raise InputError(
@@ -323,7 +322,7 @@ def _agree(first: object, again: object) -> bool:
 
 
 def same_gpus(first: list[Gpu] | None, again: list[Gpu] | None) -> bool:
-    """Whether two descriptions of a machine's GPUs say nothing that differs."""
+    """Return whether two descriptions of a machine's GPUs are compatible."""
     if first is None or again is None or len(first) != len(again):
         return first == again
     return all(
@@ -334,13 +333,13 @@ def same_gpus(first: list[Gpu] | None, again: list[Gpu] | None) -> bool:
 
 
 def _with_more_of(first: Machine, again: Machine) -> Machine:
-    """The first description of a machine, with what a later one adds: sources, caveats, how remote
-    GPUs are reached."""
+    """The first description of a machine with additions from a later one: sources, caveats, the
+    layer of remote GPUs."""
     caveats = list(dict.fromkeys([*(first.caveats or []), *(again.caveats or [])]))
     sources = list(dict.fromkeys(source for source in (first.source, again.source) if source))
     changed: dict[str, Any] = {}
     for key in ("transport", "answered", "inline_bytes"):
-        # Only the machine's remote paths state them.
+        # Only remote paths of the machine state them.
         if getattr(first, key) is None and getattr(again, key) is not None:
             changed[key] = getattr(again, key)
     if caveats != (first.caveats or []):
@@ -351,7 +350,8 @@ def _with_more_of(first: Machine, again: Machine) -> Machine:
 
 
 def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
-    """A warning where measurements occur twice to the last digit: a file given in two guises?"""
+    """Warn of measurements that occur twice to the last digit, perhaps in two versions of a
+    file."""
     seen: dict[tuple[object, ...], int] = {}
     repeated = 0
     for at, (_, lines) in enumerate(files):
@@ -359,7 +359,7 @@ def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
             if isinstance(record, (Machine, Note)):
                 continue
             key = (*cell(record), *record.seconds)
-            # Within a file single samples may well repeat: clocks and tables have few digits.
+            # Single samples may repeat within a file, because clocks and tables have few digits.
             repeated += key in seen and (seen[key] != at or len(record.seconds) >= 3)
             seen.setdefault(key, at)
     if not repeated:
@@ -370,7 +370,7 @@ def _repeated(files: Sequence[tuple[str, jsonl.Lines]]) -> list[str]:
 
 
 def cell(record: Measurement) -> tuple[object, ...]:
-    """What names the cell that a record's samples were measured in, its machine included."""
+    """Return the fields that identify the cell of a record, including its machine."""
     kind: Any = type(record)
     values = [getattr(record, name) for name in settings_of(kind)]
     hashable = (tuple(value) if isinstance(value, list) else value for value in values)
@@ -407,7 +407,7 @@ is the kernel's label."""
 
 
 def rows(kind: str, records: Iterable[Entry]) -> Iterator[tuple[object, ...]]:
-    """Rows of ``COLUMNS[kind]``, one a sample, in the order of the records."""
+    """Yield rows of ``COLUMNS[kind]``, one for each sample, in the order of the records."""
     columns = COLUMNS[kind]
     for record in records:
         if isinstance(record, Note):
@@ -438,11 +438,11 @@ def _phase_sample(phases: Phases | None, phase: str, sample: int) -> float | Non
 
 
 FAKE_GPU = "fake GPU "
-"""How the name of a GPU begins that the fake driver (remote/fake) lends; its number follows."""
+"""Beginning of the names of GPUs of the fake driver (remote/fake); a number follows."""
 
 
 def rehearsed(machine: Machine) -> Remark | None:
-    """What is to be said of times that were measured on such GPUs; None of those of real ones."""
+    """Return the remark on times measured on such GPUs; None for real GPUs."""
     names = [gpu.name for gpu in machine.gpus or [] if gpu.name.startswith(FAKE_GPU)]
     if not names:
         return None

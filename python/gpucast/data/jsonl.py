@@ -1,7 +1,7 @@
 """Reading and writing records as JSON Lines, with errors that name file, line and field.
 
-A program that measures writes and flushes one line a cell, so a killed run leaves at most one
-unfinished line, the last: that one is dropped with a warning. Anything else that is not a valid
+A measuring program writes and flushes one line for each cell, so that a killed run leaves at most
+one unfinished line, the last: it is dropped with a warning. Anything else that is not a valid
 record is an error. A byte-order mark and CRLF line ends are tolerated.
 """
 
@@ -43,16 +43,16 @@ class Lines:
 
 
 def numbered(records: Iterable[Record]) -> Lines:
-    """Records made in memory, as those of a file that has nothing else."""
+    """Return records made in memory as lines of a file."""
     kept = list(records)
     return Lines(kept, list(range(1, len(kept) + 1)))
 
 
 def read(path: PathLike) -> Lines:
-    """Read a file of records; one that is called ``.gz``, as bundled ones are, is decompressed.
+    """Read a file of records; files named ``.gz``, as bundled ones are, are decompressed.
 
     Raises:
-        InputError: the file cannot be read, holds no record, or has a line that is none.
+        InputError: the file cannot be read, holds no record, or has a line that is not one.
     """
     name = os.fspath(path)
     content = read_bytes(path)
@@ -70,7 +70,7 @@ def _decompressed(content: bytes, file: str) -> bytes:
 
 
 def parse(content: bytes, file: str) -> Lines:
-    """The records in the bytes of a file; ``file`` is its name for messages. As ``read``."""
+    """Return the records in the bytes of a file, as ``read``; ``file`` is its name for messages."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     limits.check_json(content, file)
     limits.RECORDS.check(content.count(b"\n"), file)
@@ -84,7 +84,7 @@ def parse(content: bytes, file: str) -> Lines:
         if len(line) > longest:
             raise limits.RECORD.error(file, line=number)
         try:
-            # NaN and Infinity, which are no JSON, are for the fields that have them to refuse.
+            # NaN and Infinity, which are not JSON, are refused by the fields that hold them.
             value = json.loads(line.decode(), object_pairs_hook=_distinct)
         except _DuplicateKeyError as error:
             raise InputError("is there twice", file=file, line=number, field=str(error)) from None
@@ -108,16 +108,16 @@ def record(
     file: str | None = None,
     line: int | None = None,
 ) -> Record:
-    """One record from its JSON object; ``schema`` is added where missing.
+    """Return the record of a JSON object; a missing ``schema`` is added.
 
     Raises:
-        InputError: names the field, and the file and line where given.
+        InputError: names the field, and the file and line if given.
     """
     return _record({"schema": SCHEMA, **value}, file, line)
 
 
 def made(kind: type[R], **fields: object) -> R:
-    """A record of this kind; fields that are None are left out.
+    """Return a record of this kind; fields that are None are left out.
 
     Raises:
         InputError: names the field.
@@ -138,10 +138,10 @@ def _record(value: object, file: str | None, line: int | None) -> Record:
 
 
 def _kind(value: object) -> type[Record]:
-    """The kind of record that an object says it is. Raises WrongValueError."""
+    """The kind of record that an object states. Raises WrongValueError."""
     if not isinstance(value, dict):
         raise WrongValueError("not a record: each line holds one JSON object")
-    # Said before any other complaint: a line of another schema has other fields as well.
+    # Checked first, because a line of another schema also has other fields.
     if "schema" not in value:
         message = f'missing; each record starts {{"schema":"{SCHEMA}", ...'
         raise WrongValueError(message, ("schema",))
@@ -157,26 +157,26 @@ def _kind(value: object) -> type[Record]:
 
 
 def to_object(record: Record) -> dict[str, object]:
-    """The record as a JSON object, without what it does not state."""
+    """Return the record as a JSON object, without unstated fields."""
     value: dict[str, object] = to_json(record, nulls=False)
     return value
 
 
 def to_line(record: Record) -> str:
-    """The record as a line of a file, without the line end."""
+    """Return the record as a line of a file, without the line end."""
     return json.dumps(to_object(record), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def to_text(records: Iterable[Record]) -> str:
-    """A file's content: one line a record."""
+    """Return the content of a file: one line for each record."""
     return "".join(to_line(record) + "\n" for record in records)
 
 
 def load(text: str, file: str, line: int | None = None) -> object:
-    """The JSON value in a foreign file, or in one line of it.
+    """Return the JSON value in a foreign file, or in one line of it.
 
     Raises:
-        InputError: it is none; names the line.
+        InputError: it is not JSON; the line is named.
     """
     try:
         return strict_loads(text)
@@ -191,7 +191,7 @@ def load(text: str, file: str, line: int | None = None) -> object:
 
 
 def strict_loads(text: str | bytes) -> object:
-    """``json.loads`` without Python's extensions NaN and Infinity. Raises ValueError."""
+    """Parse JSON without Python's extensions NaN and Infinity. Raises ValueError."""
     value: object = json.loads(text, parse_constant=_refuse_constant)
     return value
 
@@ -204,7 +204,7 @@ def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 class _DuplicateKeyError(ValueError):
-    """Raised with the key."""
+    """A key occurs twice in an object."""
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Groups of steps that n and GPU count alone tell apart, and the medians of their cells."""
+"""Groups of steps that differ in n and GPU count alone, and the medians of their cells."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Cell = tuple[float, int]
 """n and GPU count."""
 
 NATIVE_PATHS = ("native", "local", "host")
-"""What paths to GPUs (or CPU threads) of the same machine are called, the likeliest first."""
+"""Names of paths to GPUs (or CPU threads) of the same machine, the most probable first."""
 
 _TOLD_APART = ("schedule", "kernel", "memory", "program")
-"""Fields of which a step that states none belongs to another group than those that do."""
+"""Fields in which a step without a value belongs to another group than steps with one."""
 
 
 def groups_of(data: Dataset) -> list[StepSelection]:
-    """The selections that a dataset's steps are of, in the order they first occur."""
+    """Return the selections of a dataset's steps, in order of their first steps."""
     return list(steps_of(data))
 
 
 def steps_of(data: Dataset) -> dict[StepSelection, list[Step]]:
-    """The steps of each group, in the order they first occur."""
+    """Return the steps of each group, in order of their first steps."""
     groups: dict[StepSelection, list[Step]] = {}
     for step in data.steps:
         groups.setdefault(selection_of(step), []).append(step)
@@ -44,7 +44,7 @@ def steps_of(data: Dataset) -> dict[StepSelection, list[Step]]:
 def _with_cases_that_matter(
     found: dict[StepSelection, list[Step]],
 ) -> dict[StepSelection, list[Step]]:
-    """Groups that differ in cases alone, as one where the cases say nothing."""
+    """Merge groups that differ only in cases, if the cases are uninformative."""
     of_cases: dict[StepSelection, list[StepSelection]] = defaultdict(list)
     for group in found:
         of_cases[replace(group, case=None)].append(group)
@@ -59,7 +59,7 @@ def _with_cases_that_matter(
 
 
 def names_of(groups: Iterable[StepSelection]) -> dict[StepSelection, str]:
-    """A name for each group, with numbers and machine where they are needed to tell them apart."""
+    """Return a name for each group, with numbers and machine if needed to distinguish them."""
     names = {group: group.label for group in groups}
     for addition in (_numbers, lambda group: str(group.machine)):
         taken = list(names.values())
@@ -75,7 +75,7 @@ def _numbers(group: StepSelection) -> str:
 
 
 def data_of(data: Dataset, group: StepSelection) -> Dataset:
-    """The group's steps, and the transfers and launches of its path."""
+    """Return the group's steps, and the transfers and launches of its path."""
 
     def of_group(step: Step) -> bool:
         return all(getattr(step, name) == getattr(group, name) for name in _TOLD_APART)
@@ -87,23 +87,24 @@ def data_of(data: Dataset, group: StepSelection) -> Dataset:
 
 
 def medians(data: Dataset, group: StepSelection) -> dict[Cell, float]:
-    """Median step time of each cell in seconds, by n and GPU count."""
+    """Return the median step time of each cell in seconds, by n and GPU count."""
     return medians_of(data_of(data, group).steps)
 
 
 def medians_of(steps: Iterable[Step]) -> dict[Cell, float]:
-    """Median step time of each cell of steps of one kind, s; sorted by n and GPU count."""
+    """Return the median step time (s) of each cell of steps of one kind, sorted by n and GPU
+    count."""
     return {cell: float(np.median(samples.seconds)) for cell, samples in samples_of(steps).items()}
 
 
 @dataclass
 class Samples:
-    """What was timed of a cell.
+    """The timed samples of a cell.
 
     Attributes:
-        seconds: of all visits.
-        visits: how many records they are of.
-        rounding: relative variance that the coarsest of them leaves by how it was printed.
+        seconds: samples of all visits.
+        visits: number of records.
+        rounding: relative variance by rounding of the coarsest printed sample.
     """
 
     seconds: list[float] = field(default_factory=list)
@@ -112,22 +113,22 @@ class Samples:
 
 
 def samples_of(steps: Iterable[Step]) -> dict[Cell, Samples]:
-    """What was timed of each cell of steps of one kind; sorted by n and GPU count."""
+    """Return the timed samples of each cell of steps of one kind, sorted by n and GPU count."""
     cells: dict[Cell, Samples] = defaultdict(Samples)
     for step in steps:
         cell = cells[step.n, step.gpus]
         cell.seconds.extend(step.seconds)
         cell.visits += 1
-        # Half of a last digit bounds an even distribution.
+        # Rounding errors are uniform within half of the last digit.
         cell.rounding = max(cell.rounding, (step.uncertainty or 0.0) ** 2 / 3)
     return dict(sorted(cells.items()))
 
 
 def workload_of(steps: Iterable[Step], name: str) -> Workload | None:
-    """The workload that all of some steps have; None: all-pairs.
+    """Return the common workload of steps; None: all-pairs.
 
     Raises:
-        InputError: steps of several workloads; ``name`` is their dataset's.
+        InputError: the steps have several workloads; ``name`` is their dataset's.
     """
     workloads = list(dict.fromkeys(step.workload for step in steps))
     if len(workloads) > 1:
@@ -143,10 +144,10 @@ def workload_of(steps: Iterable[Step], name: str) -> Workload | None:
 
 
 def byte_contradictions(steps: Sequence[Step], workload: _core.Workload) -> list[Remark]:
-    """A remark where bytes that steps counted are not those of their workload.
+    """Return remarks on steps whose counted bytes differ from their workload's.
 
-    A schedule need not move everything in every step (positions may stay on the GPUs): only what
-    moves is compared. Shares are whole elements, so that an element's bytes a GPU are no
+    A schedule need not move everything in every step (positions may stay on the GPUs): only moved
+    bytes are compared. Shares are whole elements, so that a difference of one element per GPU is no
     contradiction.
     """
     wrong = [step for step in steps if step.bytes is not None and _contradicts(step, workload)]

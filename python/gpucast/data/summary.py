@@ -1,4 +1,4 @@
-"""Datasets in a few rows: what ``gpucast data list`` and ``show`` print."""
+"""Datasets in a few rows, for ``gpucast data list`` and ``show``."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ KINDS: dict[str, str] = {
     "host_memory": "host_memory",
 }
 """Kinds of measurement and the dataset's attribute that lists them; steps of several instances on
-the same GPUs are counted apart."""
+the same GPUs are counted separately."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Records that agree in what names a series, over all sizes.
+    """The records of a series, over all sizes.
 
     Attributes:
-        series: what they agree in, by column.
-        records, samples: how many.
+        series: their common fields, by column.
+        records, samples: their numbers.
         sizes: least and greatest n (steps), bytes (transfers), bytes to each GPU (skeletons) or
             count (launches), or None.
         gpus: GPU counts measured, sorted, as options have them (1/2: two instances on one); of
@@ -50,7 +50,7 @@ class Group:
 
 
 def counts(data: Dataset) -> dict[str, dict[str, int]]:
-    """Records and samples of each kind that occurs."""
+    """Return the numbers of records and samples of each kind that occurs."""
     counted: dict[str, dict[str, int]] = {}
     for kind, attribute in KINDS.items():
         records: Sequence[Measurement] = getattr(data, attribute)
@@ -61,7 +61,7 @@ def counts(data: Dataset) -> dict[str, dict[str, int]]:
 
 
 def overview(data: Dataset) -> dict[str, Any]:
-    """A dataset in one row: machines, paths, counts and ranges."""
+    """Return a dataset in one row: machines, paths, counts and ranges."""
     steps = [*data.steps, *data.shared_steps]
     return {
         "what": data.title(),
@@ -75,7 +75,7 @@ def overview(data: Dataset) -> dict[str, Any]:
 
 
 def groups(records: Sequence[Measurement]) -> list[Group]:
-    """Records of one kind gathered into series, in the order they first occur."""
+    """Return the series of records of one kind, in order of their first records."""
     gathered: dict[tuple[tuple[str, str], ...], list[Measurement]] = {}
     for record in records:
         gathered.setdefault(tuple(series(record).items()), []).append(record)
@@ -83,13 +83,14 @@ def groups(records: Sequence[Measurement]) -> list[Group]:
 
 
 def told_apart(records: Sequence[Measurement]) -> list[str]:
-    """What the records of a kind are of, in a word each: schedules, routes, ways to launch, ..."""
+    """Return words for what distinguishes records of a kind: schedules, routes, ways to launch,
+    ..."""
     make = _WORDS_FOR[records[0].kind]
     return list(dict.fromkeys(word for record in records for word in make(record)))
 
 
 def series(record: Measurement) -> dict[str, str]:
-    """What names a record's series: everything but its size and its samples."""
+    """Return the fields that identify a record's series: all except its size and samples."""
     named = {"machine": record.machine}
     for name in _SERIES[record.kind] + (("mps",) if _is_shared(record) else ()):
         value = _MADE[name](record) if name in _MADE else getattr(record, name)
@@ -101,7 +102,7 @@ def series(record: Measurement) -> dict[str, str]:
 
 
 def gpus_of(record: Step | Skeleton) -> str:
-    """The GPUs of each instance, as options have them: ``2``, ``1/4``."""
+    """Return the GPUs of each instance in the notation of options: ``2``, ``1/4``."""
     return share_text(record.gpus, record.instances or 1 if isinstance(record, Step) else 1)
 
 
@@ -110,7 +111,7 @@ def _is_shared(record: Measurement) -> bool:
 
 
 _SERIES: dict[str, tuple[str, ...]] = {
-    # A step that states no boundary is of an open box, as most are: not worth a column.
+    # A step without a boundary is of an open box, as most are: it needs no column.
     "step": ("path", "schedule", "kernel", *KIND),
     "transfer": ("path", "route", "memory", "engine", "copy", "beside", "method"),
     "launch": ("path", "method", "arguments"),
@@ -126,7 +127,7 @@ _MADE: dict[str, Callable[[Any], str]] = {
     "parts": lambda overlap: "+".join(overlap.parts),
     "busy": lambda skeleton: duration(skeleton.busy),
 }
-"""Columns that no field holds as it is shown."""
+"""Columns whose values are not fields of records."""
 
 _WORDS_FOR: dict[str, Callable[[Any], Sequence[str]]] = {
     "step": lambda step: [each for each in (step.schedule or step.program, step.kernel) if each],
@@ -145,12 +146,12 @@ SIZES: dict[str, dict[str, str]] = {
     "skeleton": {"bytes up": "h2d_bytes", "bytes down": "d2h_bytes", "gpus": "gpus"},
     "host_memory": {"phase": "phase"},
 }
-"""What tells records of a series apart, by column: the first is their size, a number but of host
-memory."""
+"""Fields in which records of a series differ, by column: the first is their size, a number except
+for host memory."""
 
 
 def group(named: dict[str, str], members: Sequence[Measurement]) -> Group:
-    """Records that agree in what is named, as one group."""
+    """Return records with the named common fields as one group."""
     medians = [statistics.median(record.seconds) for record in members]
     size = next(iter(SIZES[members[0].kind].values()))
     sizes = [

@@ -1,7 +1,7 @@
-"""Records made lean for fits: thinned, and without what no model of them can use.
+"""Records reduced for fits: thinned, and without records that no model can use.
 
 Measured records hold up to thousands of samples of a cell. For training they are thinned to evenly
-spaced quantiles, which keep median and spread; a forecast is held against the median of all.
+spaced quantiles, which keep median and spread; a forecast is compared with the median of all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gpucast import _core
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Entry, Launch, Note, Skeleton, Step, Transfer
 
-# What fits on the way take of a record's samples, and of a transfer curve's sizes.
+# Limits of a record's samples and a transfer curve's sizes in intermediate fits.
 _SAMPLES = 8
 _SIZES = 10
 
@@ -24,7 +24,8 @@ _T = TypeVar("_T")
 
 
 def thinned(data: Dataset, most: int) -> Dataset:
-    """At most ``most`` samples a record; all that is nothing that a fit can use is left out."""
+    """Return a dataset with at most ``most`` samples per record and without records that no fit
+    uses."""
     kept = [record for record in data.records if isinstance(record, _Lean)]
     return replace(data, records=[_thin(record, most) for record in kept], warnings=[])
 
@@ -38,7 +39,8 @@ def _thin(record: _Lean, most: int) -> Entry:
 
 
 def without_unused_routes(data: Dataset, schedule: str | None) -> Dataset:
-    """Without transfers on routes that no model of the schedule has: they only take time."""
+    """Return a dataset without transfers on routes that no model of the schedule has, which only
+    take time."""
     known = {"star-serial", schedule or "star-serial"}
     routes = {route for com in known for route in _core.COM_TERMS[com].routes}
     return replace(
@@ -48,8 +50,8 @@ def without_unused_routes(data: Dataset, schedule: str | None) -> Dataset:
 
 
 def coarsened(data: Dataset) -> Dataset:
-    """A dataset with fewer samples and transfer sizes: fits on the way must not take long, and
-    most of a fit's time goes into the transfer curves' breakpoints."""
+    """Return a dataset with fewer samples and transfer sizes for intermediate fits, which must be
+    fast; most of a fit's time goes into the breakpoints of transfer curves."""
     sizes: dict[tuple[object, ...], set[int]] = {}
     for transfer in data.transfers:
         sizes.setdefault(_curve(transfer), set()).add(transfer.bytes)
@@ -71,7 +73,7 @@ def _curve(transfer: Transfer) -> tuple[object, ...]:
 
 
 def evenly(values: list[_T], most: int) -> list[_T]:
-    """At most ``most`` of the values, evenly spaced, both ends among them."""
+    """Return at most ``most`` of the values, evenly spaced and including both ends."""
     if len(values) <= most:
         return values
     return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]

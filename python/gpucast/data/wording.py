@@ -1,4 +1,4 @@
-"""What records hold, in a line a kind: for people who want to see that they were understood."""
+"""The content of records in a line for each kind, so that users see how they were interpreted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from gpucast.data.records import KINDS, Entry, Step, Transfer
 from gpucast.util.units import duration, number
 
 MOST_NAMED = 8
-"""GPU counts, programs and so on that are listed; of more, ends and how many."""
+"""Number of GPU counts, programs etc. that are listed; of more, the ends and their number."""
 
 
 def in_words(records: Iterable[Entry]) -> list[str]:
-    """A line a kind of record: of steps, what ran, sizes, GPU counts, repetitions and how long a
-    step took."""
+    """Return a line for each kind of record; for steps with program, sizes, GPU counts, repetitions
+    and times."""
     by_kind: dict[str, list[Entry]] = {}
     for record in records:
         by_kind.setdefault(record.kind, []).append(record)
@@ -66,7 +66,7 @@ def _words(field: str, steps: Sequence[Step]) -> list[str]:
 
 
 def _named(plural: str, names: list[str]) -> str:
-    """The one name, or how many; a single machine goes without saying."""
+    """The only name, or the number of names; a single machine is not mentioned."""
     if len(names) == 1:
         return "" if plural == "machines" else names[0]
     return f"{len(names)} {plural}" if names else ""

@@ -1,4 +1,4 @@
-"""What steps state of their work: how large sizes and GPU counts may be, and the workload."""
+"""The work of steps: limits of sizes and GPU counts, and the workload."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from gpucast import _core
 from gpucast.util.typed_json import Bounds, Length
 
 LARGEST_N = 10**18
-"""The largest size, whatever a program counts; whole numbers up to here fit 64 bits."""
+"""The largest size, in any unit; whole numbers up to here fit 64 bits."""
 SMALLEST_N = 1e-18
 """Below a whole of any unit; powers of sizes from here up are finite numbers."""
 LARGEST_GPUS = 10**6
 
 ALL_PAIRS = _core.ALL_PAIRS
-"""What steps do that state no workload: the forces of the paper's program."""
+"""The work of steps without a stated workload: the forces of the paper's program."""
 
 _LARGEST_FACTOR = 1e30
 _Factor = Annotated[float, Bounds(above=0, most=_LARGEST_FACTOR)]
@@ -33,7 +33,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Workload:
-    """What a step does: its elements (particles, cells) are shared out, ceil(n / N) to a GPU."""
+    """The work of a step: its elements (particles, cells) are divided, ceil(n / N) for each GPU."""
 
     name: Annotated[str, Length()]
     visits: Annotated[Amount, "units of work for each element of a GPU's share"]
@@ -46,12 +46,12 @@ class Workload:
 
     @property
     def is_shared_out(self) -> bool:
-        """Whether more GPUs leave each less to do."""
+        """Whether the work of each GPU decreases with their number."""
         return self.visits.gpus < 1
 
 
 def of(stated: Workload | None) -> _core.Workload:
-    """The core's workload; all-pairs where none is stated."""
+    """Return the core's workload; all-pairs if none is stated."""
     if stated is None:
         return ALL_PAIRS
     visits, to_gpu, from_gpu, halo = (

@@ -1,6 +1,6 @@
-"""The main job, ``make demo``: one story in three parts, with the commands shown.
+"""The demonstration ``make demo``: a story in three parts that shows its commands.
 
-Another program's step times become a forecast that is held against what was measured later; native
-GPUs are held against remote ones; this machine is measured on the spot. Everything printed below a
-``$`` line is what that command prints; type it to get it again.
+First, another program's step times become a forecast, which is compared with later measurements;
+then native GPUs are compared with remote ones; finally this machine is measured. The lines below a
+``$`` line are the output of that command, which you can run yourself.
 """

@@ -14,7 +14,7 @@ from gpucast.errors import GpucastError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; exit status as for commands."""
+    """Run the demo; return the exit status, as of commands."""
     parser = argparse.ArgumentParser(
         prog="python -m gpucast.demo",
         description=demo.__doc__,

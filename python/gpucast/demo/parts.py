@@ -1,4 +1,4 @@
-"""The three parts of the story, and how a command is shown and run."""
+"""The three parts of the demo, and functions that show and run commands."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ TABLE, LATER, PLAN = "water.csv", "water-larger.csv", "water-plan.yaml"
 DATA = "h200-x4"
 KIND = StepSelection(schedule="star-serial", kernel="claret", memory="pageable")
 SHOWN = ((1000, 1), (8000, 4), (110592, 1), (110592, 4))
-"""Sizes and GPU counts of the table."""
+"""Sizes and GPU counts that the table shows."""
 
 MOST_THREADS = 4
-"""More would not make it any clearer."""
+"""Most CPU threads of the demo; more would not make it clearer."""
 
 SERIES = ("--schedules", "star-serial", "--kernels", "tuned")
 
 
 def heading(text: str) -> None:
-    """A title of a part."""
+    """Print the title of a part."""
     print(f"\n== {text} ==")
 
 
 def command(*arguments: str, only: str = "", first: int = 0, last: int = 0) -> None:
     """Show a command line, run it as the shell would, and stop the demo if it fails.
 
-    ``only``, ``first``, ``last``: show the lines of its answer that begin so, the first or the last
-    of them, as ``grep``, ``head`` and ``tail`` would. Empty lines are left out.
+    ``only``, ``first``, ``last``: show only output lines that begin with a text, or the first or
+    last of them, like ``grep``, ``head`` and ``tail``. Empty lines are left out.
     """
     pipe = f" | grep '^{only}'" * bool(only)
     pipe += f" | head -{first}" * bool(first) + f" | tail -{last}" * bool(last)
@@ -67,13 +67,13 @@ def command(*arguments: str, only: str = "", first: int = 0, last: int = 0) -> N
 
 
 def save(figure: Figure, name: str) -> None:
-    """Write a plot and say so."""
+    """Write a plot and print its name."""
     style.save(figure, Path(name), force=True)
     print(f"wrote {name}")
 
 
 def how_many_gpus() -> None:
-    """From a spreadsheet of runs on up to 32 GPUs to answers for 128."""
+    """Show the way from a spreadsheet of runs on up to 32 GPUs to answers for 128."""
     heading("1  Your program: from runs on up to 32 GPUs to a plan for 128")
     print(
         "Published: water by LAMMPS with a neural potential on A100 (roitberg-group/lammps-ani);\n"
@@ -93,7 +93,7 @@ def how_many_gpus() -> None:
 
 
 def _draw() -> None:
-    """What was known, what was forecast, what came."""
+    """Draw fitted times, forecasts, and later measurements."""
     model = load_model("water.json")
     fitted, later = (medians_of(gc.load(name).steps) for name in ("water.jsonl", LATER))
     n, gpus = (np.array(column, dtype=np.float64) for column in zip(*later, strict=True))
@@ -117,15 +117,15 @@ def _draw() -> None:
 
 
 def native_or_remote() -> None:
-    """Fit native steps, forecast remote ones without any of them, and compare."""
+    """Fit native steps, forecast remote ones without measuring any, and compare."""
     heading("2  The same GPUs, native or over a network? gpucast's own MD program on four H200")
     print(
         "Fitted: native steps. Forecast: remote ones, from what copies and launches take there\n"
         "(skeletons: steps without their work). Remote: four servers of one host, loopback TCP."
     )
-    of_kind = [word for name, value in KIND.chosen.items() for word in (f"--{name}", str(value))]
+    kind = [word for name, value in KIND.chosen.items() for word in (f"--{name}", str(value))]
     command(
-        *("fit", DATA, "--path", "native", *of_kind, "-o", "native.json", "--force"),
+        *("fit", DATA, "--path", "native", *kind, "-o", "native.json", "--force"),
         only="error of",
     )
     command(
@@ -156,7 +156,7 @@ def native_or_remote() -> None:
 
 
 def _tell(paths: Beside) -> None:
-    """Some cells side by side; from which n on remote GPUs are nearly as good, on one GPU."""
+    """Print some cells, and the n from which one remote GPU is nearly as fast as a native one."""
     print_table(
         ["n", "GPUs", "native", "remote", "extra", "forecast", "error"],
         [
@@ -180,18 +180,18 @@ def _tell(paths: Beside) -> None:
 
 
 def _size(size: float | None, measured: np.ndarray) -> str:
-    """A break-even size, to three digits, within the sizes that were measured."""
+    """Format a break-even size with three digits, within the measured sizes."""
     return f"> {measured[-1]:.0f}" if size is None else f"{float(f'{size:.3g}'):.0f}"
 
 
 def this_machine() -> None:
-    """Transfers and steps within a budget; larger sizes forecast, then measured."""
+    """Measure transfers and steps within a budget, then forecast larger sizes and measure them."""
     threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
     counts = "1" if threads == 1 else f"1-{threads}"
     heading(f"3  This machine, now: {counts} CPU threads that act as GPUs, measured for 12 seconds")
     data, unseen = Path("live.jsonl"), Path("live-unseen.jsonl")
     for file in (data, unseen):
-        file.unlink(missing_ok=True)  # gpucast measure would go on with it
+        file.unlink(missing_ok=True)  # gpucast measure would continue it
     here = ("measure", "--paths", "host", "--gpus", counts, *SERIES, "--quiet")
     command(*here, "--n", "512..4096:5", "--budget", "12s", "-o", str(data), only="host", last=1)
     command("fit", str(data), "-o", "live.json", "--force", only="error of")

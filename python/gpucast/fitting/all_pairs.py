@@ -1,8 +1,8 @@
-"""Whether a program that states nothing of itself is better described by the terms of our own.
+"""Chooses between scaling forms and our own programs' terms for a program without a schedule.
 
-Work that grows as n^2 is what our own programs' terms are about: all pairs, shared out in blocks,
-with positions sent to every GPU. A program like them that was not ours gains from these terms; one
-of another kind does not, and does not get here, since its work does not grow so.
+Our own programs' terms describe work that grows as n^2: all pairs, divided in blocks, with
+positions sent to every GPU. Another program of this kind gains from these terms. Other kinds of
+programs are not considered, since their work does not grow as n^2.
 """
 
 from __future__ import annotations
@@ -19,28 +19,27 @@ from gpucast.fitting.problem import Problem
 from gpucast.fitting.scaling import fit_scaling
 from gpucast.model.fitted import Model
 
-# Share of the forecast that forms of such work need.
+# Least weight of forms with growth n^2 in the forecast.
 _LIKELY = 0.5
 
-# Where there are more sizes than the first, the second's share of them, the largest, is left out.
+# With more than this number of sizes, the largest ones are held out, a share of all sizes.
 _FEWEST_SIZES = 3
 _LARGEST_SIZES = 0.3
 
-# Relative; held-out errors below it count as equal.
+# Relative held-out errors below this count as equal.
 _SAME = 0.003
 
-# The schedule of a program that does not state one: the paper's.
+# The schedule that is assumed: the paper's.
 _SCHEDULE = "star-serial"
 
 
 def nearer(problem: Problem, scaling: Model, fit_terms: Callable[[Problem, bool], Model]) -> Model:
-    """The scaling model or the terms of our own programs, whichever forecasts the largest GPU
-    count and the largest sizes measured better.
-
-    ``fit_terms`` fits the terms, in full or for one answer.
+    """Return the scaling model or that of our own programs' terms, whichever forecasts the held-out
+    largest GPU count and sizes better. ``fit_terms`` fits the terms, with bootstrap replicates or
+    without.
     """
     if not _is_of_all_pairs(scaling) or scaling.lone_gpus is not None:
-        return scaling  # terms of ours would say how time changes with N, which nobody timed
+        return scaling  # our terms would imply a dependence on N that was not measured
     paper = replace(problem, selection=replace(problem.selection, schedule=_SCHEDULE))
     by_terms: list[float] = []
     by_scaling: list[float] = []
@@ -55,7 +54,7 @@ def nearer(problem: Problem, scaling: Model, fit_terms: Callable[[Problem, bool]
     if not by_terms or np.mean(by_terms) >= np.mean(by_scaling):
         return scaling
     by_terms_in_full = fit_terms(paper, True)
-    # The schedule was ours to assume: steps of the program state none.
+    # The schedule was an assumption: the program's steps state none.
     by_terms_in_full.data = replace(by_terms_in_full.data, schedule=problem.schedule)
     return by_terms_in_full
 
@@ -66,7 +65,8 @@ def _is_of_all_pairs(scaling: Model) -> bool:
 
 
 def _folds(steps: list[Step]) -> list[tuple[list[Step], list[Step]]]:
-    """Steps to train on, and those to forecast: of the largest GPU count, and of the largest n."""
+    """Return pairs of training and held-out steps, for the largest GPU count and for the largest
+    n."""
     sizes = sorted({step.n for step in steps})
     counts = sorted({step.gpus for step in steps})
     folds = []
@@ -83,7 +83,7 @@ def _parted(steps: list[Step], keep: Callable[[Step], bool]) -> tuple[list[Step]
 
 
 def _errors(model: Model, steps: list[Step]) -> list[float]:
-    """Logarithms of the relative errors of the cells that steps are of."""
+    """Return logarithms of the relative errors in the cells of steps."""
     medians = medians_of(steps)
     n, gpus = (np.array(column, dtype=np.float64) for column in zip(*medians, strict=True))
     measured = np.array(list(medians.values()))

@@ -1,4 +1,4 @@
-"""Which models to try on a problem, and the words of ``--model``."""
+"""Candidate models for a problem, and the values of ``--model``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PAPER = ("wave", "linear", "star-serial")
 
 @dataclass(frozen=True)
 class Candidate:
-    """One model to try: three terms, and where its transfer curves bend (none: straight).
+    """A model to try: three terms, and breakpoints of its transfer curves.
 
     Attributes:
         breakpoints: breakpoints of the transfer curves in bytes, by route.
-        integer: the structural integer, where it is known.
+        integer: the structural integer, if known.
     """
 
     gpu: str
@@ -34,14 +34,14 @@ class Candidate:
 
     @property
     def is_paper(self) -> bool:
-        """The paper's model: its three terms and straight lines."""
+        """Whether it is the paper's model: its three terms and linear transfer times."""
         return (self.gpu, self.cpu, self.com) == PAPER and not any(
             points for _, points in self.breakpoints
         )
 
     @property
     def name(self) -> str:
-        """``paper``, or the three terms; straight lines are the default and not named."""
+        """``paper``, or the three terms; linear transfer times are the default and not named."""
         if self.is_paper:
             return "paper"
         bent = any(points for _, points in self.breakpoints)
@@ -53,24 +53,24 @@ class Candidate:
         return Terms(gpu=self.gpu, cpu=self.cpu, com=self.com)
 
     def model(self, problem: Problem) -> _core.Model:
-        """The core's model, its structural integer still to be found."""
+        """Return the core's model, whose structural integer may still have to be found."""
         curves = {route: list(points) for route, points in self.breakpoints}
         work = workload.of(problem.workload)
         return self.terms.core(problem.gpus, work, self.integer, curves)
 
     def with_communication(self, com: str, breakpoints: Curves) -> Candidate:
-        """The same computation with another communication term and its curves."""
+        """Return the candidate with another communication term and its curves."""
         return replace(self, com=com, breakpoints=breakpoints)
 
     def complexity(self, problem: Problem) -> int:
-        """Parameters, without times and throughputs of the communication term itself: the terms of
-        a schedule are derived from what it does, so that none of them is the more far-fetched. A
-        share counts: with one of its own a term says what a plainer one says, too."""
+        """Return the number of parameters without times and throughputs of the communication term:
+        all terms of a schedule follow from its operations, so none is less plausible for having
+        more. A dimensionless parameter counts, because the term then includes a simpler one."""
         own = {name for name, unit, _ in _core.COM_TERMS[self.com].parameters if unit}
         return sum(name not in own for name, _, _ in self.model(problem).parameters)
 
     def usable(self, problem: Problem) -> str | None:
-        """Why the candidate cannot be tried; None if it can."""
+        """Return why the candidate cannot be tried; None if it can."""
         try:
             self.model(problem)
         except ValueError as error:
@@ -79,19 +79,19 @@ class Candidate:
 
 
 def straight(problem: Problem) -> Curves:
-    """A straight line for every route that was measured."""
+    """Return a linear curve for every measured route."""
     return tuple((route, ()) for route in problem.transfers)
 
 
 def candidates(problem: Problem, model: str, breakpoints: Curves) -> list[Candidate]:
-    """The model that is named, ``paper`` or ``GPU+CPU+COM``, and the paper's to be shown beside it
-    where it can be had.
+    """Return the named model (``paper`` or ``GPU+CPU+COM``) and, if usable, the paper's for
+    comparison.
 
     Args:
-        breakpoints: breakpoints of each measured route, as found from its transfers.
+        breakpoints: breakpoints of each measured route, from its transfers.
 
     Raises:
-        InputError: ``model`` is none of these, or cannot be used with what is known.
+        InputError: ``model`` is neither, or data that it needs are missing.
     """
     paper = Candidate(*PAPER, straight(problem))
     if model == "paper":
@@ -101,7 +101,7 @@ def candidates(problem: Problem, model: str, breakpoints: Curves) -> list[Candid
 
 
 def routes_of(problem: Problem) -> set[str]:
-    """Routes that the steps' schedule moves data on, and the paper's, which is always tried."""
+    """Return the routes of the steps' schedule, and those of the paper's, which is always tried."""
     terms = {PAPER[2], *terms_of(problem.schedule or PAPER[2])}
     return {route for com in terms for route in _core.COM_TERMS[com].routes}
 
@@ -129,7 +129,7 @@ def _named(problem: Problem, model: str, breakpoints: Curves) -> Candidate:
 
 
 def terms_of(schedule: str) -> list[str]:
-    """Communication terms to try for a schedule, its plain form first."""
+    """Return the communication terms to try for a schedule, its plain form first."""
     described = (com for com in _core.COM_TERMS.values() if com.schedule == schedule)
     return [com.name for com in described if com.tried != "by_name"]
 

@@ -1,4 +1,4 @@
-"""Measured cells of a program that is known by its step times alone."""
+"""Measured cells of a program of which only step times are known."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from gpucast.util.units import number
 
 Array = NDArray[np.float64]
 
-# Cells with repetitions from which on their typical scatter is told from that of disturbed ones.
+# Least number of cells with repetitions for which the median of their variances is used.
 FEWEST_FOR_MEDIAN = 5
 
-# By so much longer on average are steps with the samples left out, where that is said.
+# Left-out samples are reported with their effect if they lengthen steps by at least this share.
 _FELT = 0.005
 
-# So many cells with samples left out are named.
+# At most this number of cells with left-out samples is named.
 _NAMED = 3
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Measured cells as arrays of one length: see ``MeasuredCells``; ``traced``: whether a cell's
-    time comes from a trace, call by call; ``within``: standard deviation of a single sample of log
-    time about its cell, None where no cell has several."""
+    """Measured cells as arrays of one length: see ``MeasuredCells``. ``traced`` tells whether a
+    cell's time comes from a trace, call by call; ``within`` is the standard deviation of ln of a
+    single sample around its cell, None if no cell has several."""
 
     n: Array
     gpus: Array
@@ -45,7 +45,7 @@ class Cells:
     within: float | None
 
     def where(self, keep: NDArray[np.bool_]) -> Cells:
-        """Some of the cells."""
+        """Return the cells for which ``keep`` is true."""
         columns = {
             name: getattr(self, name)[keep]
             for name in ("n", "gpus", "nodes", "seconds", "variance", "repetitions", "traced")
@@ -53,8 +53,8 @@ class Cells:
         return replace(self, **columns)
 
     def fit(self) -> _core.Scaling:
-        """The mixture for these cells."""
-        # Neither what repeats nor what all calls of a step add up to is a slip.
+        """Fit the mixture to these cells."""
+        # Times that repeat, or that are sums over a step's calls, are not mistakes.
         agreed = self.traced | ((self.repetitions > 1) & (self.variance < DISPUTED**2))
         return _core.fit_scaling(
             self.n,
@@ -73,13 +73,13 @@ Key = tuple[float, int]
 
 @dataclass(frozen=True)
 class Samples:
-    """Times (s) of each cell: those that have a say, and all that there are."""
+    """Times (s) of each cell: those that are used, and all of them."""
 
     kept: Mapping[Key, list[float]]
     all: Mapping[Key, list[float]]
 
     def remarks(self) -> list[Remark]:
-        """What samples far off the others of their cells would add to a run."""
+        """Return remarks about left-out samples and their effect on step times."""
         cells = [key for key in sorted(self.all) if len(self.kept[key]) < len(self.all[key])]
         if not cells:
             return []
@@ -101,7 +101,7 @@ class Samples:
 
 
 def samples_of(steps: list[Step]) -> Samples:
-    """The times of each cell."""
+    """Return the times of each cell."""
     samples: dict[Key, list[float]] = defaultdict(list)
     for step in steps:
         samples[(step.n, step.gpus)].extend(step.seconds)
@@ -110,7 +110,7 @@ def samples_of(steps: list[Step]) -> Samples:
 
 
 def cells_of(steps: list[Step]) -> Cells:
-    """The cells that steps were measured in: medians, and how well they are known."""
+    """Return the cells of steps: medians and their variances."""
     samples = samples_of(steps).kept
     rounding: dict[Key, float] = defaultdict(float)
     nodes: dict[Key, int] = {}
@@ -125,9 +125,10 @@ def cells_of(steps: list[Step]) -> Cells:
     odd = disagreeing(samples)
     within = _within({key: times for key, times in samples.items() if key not in odd})
     repetitions = np.array([len(samples[key]) for key in keys])
-    of_median = np.array([_core.median_variance(int(count)) for count in repetitions])
-    # Noise that every cell has is learnt; here is only what some are known better by, or worse.
-    variance = np.array([rounding[key] for key in keys]) + (within or 0.0) ** 2 * of_median
+    median_variance = np.array([_core.median_variance(int(count)) for count in repetitions])
+    # The fit learns the noise that all cells share; these variances are for differences between
+    # cells.
+    variance = np.array([rounding[key] for key in keys]) + (within or 0.0) ** 2 * median_variance
     own = np.array([own_deviation(samples[key]) if key in odd else 0.0 for key in keys])
     disputed = own >= DISPUTED
     variance[disputed] = np.maximum(variance, own**2)[disputed]
@@ -144,8 +145,8 @@ def cells_of(steps: list[Step]) -> Cells:
 
 
 def _within(samples: Mapping[Key, list[float]]) -> float | None:
-    """Standard deviation of log times about their cells' means; by the median of the cells'
-    variances, so that a few disturbed samples have no say."""
+    """Return the standard deviation of ln of times around their cells' means, from the median of
+    the cells' variances, which a few disturbed samples do not affect."""
     from scipy.special import chdtri
 
     logs = [np.log(times) for times in samples.values() if len(times) > 1]
@@ -155,15 +156,15 @@ def _within(samples: Mapping[Key, list[float]]) -> float | None:
     squares = np.array([float(np.sum((cell_logs - cell_logs.mean()) ** 2)) for cell_logs in logs])
     if len(logs) < FEWEST_FOR_MEDIAN:
         return float(np.sqrt(squares.sum() / freedom.sum()))
-    # A sum of squares is the variance times chi^2, of which half lie below its median.
+    # A sum of squares is the variance times a chi^2 variable; compare the medians.
     return float(np.sqrt(np.median(squares / chdtri(freedom, 0.5))))
 
 
 def parts_of(steps: Sequence[Step]) -> MeasuredParts | None:
-    """Where the time of each cell's steps went, as programs print it; None where too little is.
+    """Return the parts of each cell's steps as programs print them; None if too little is printed.
 
-    Communication is copies, exchange, and calls where they were told apart. A program that does not
-    time its kernels has spent on the GPUs what is left of the step.
+    Communication includes copies, exchange, and calls if they are separate. If a program does not
+    time its kernels, the rest of the step counts as GPU time.
     """
     parts_by_cell: dict[tuple[float, int], list[tuple[float, float, float]]] = defaultdict(list)
     for step in steps:

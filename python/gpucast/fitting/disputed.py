@@ -1,8 +1,8 @@
-"""Cells whose repetitions disagree so far that their median says nothing.
+"""Cells whose repetitions disagree so much that their median is meaningless.
 
-Where one of two runs is a mistake, their median is their mean, which is neither. Such a cell has
-the weight that its own repetitions leave it, next to nothing, so that its forecast is that of the
-other cells. The time nearest to that forecast counts as measured.
+If one of two runs is a mistake, their median is their mean, which is the time of neither. Such a
+cell gets the negligible weight that follows from the scatter of its repetitions, so that the other
+cells determine its forecast. The time nearest to that forecast counts as measured.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from gpucast.util.units import duration, gpus_in_words, number
 
 FEWEST_OTHERS = 3
 
-# One time is clearly the right one where the others are this many times as far from the forecast by
-# the other cells, in the logarithm.
+# One time is clearly right if the others are this many times farther from the forecast by the other
+# cells, in the logarithm.
 CLEARLY = 3.0
 
 
 def settled(
     cells: Cells, samples: Mapping[tuple[float, int], Sequence[float]]
 ) -> tuple[Cells, list[Remark]]:
-    """The cells, disputed ones with the time nearest to the forecast by the others, and a remark on
-    each cell whose repetitions disagree.
+    """Return the cells, in which disputed ones have the time nearest to the forecast by the others,
+    and a remark on each cell whose repetitions disagree.
 
     Args:
-        cells: as measured.
-        samples: all times (s) of each.
+        cells: the measured cells.
+        samples: all times (s) of each cell.
     """
     odd = disagreeing(samples)
     keys = list(zip(cells.n.tolist(), map(int, cells.gpus.tolist()), strict=True))
@@ -69,7 +69,7 @@ def settled(
 
 
 def _by_others(cells: Cells, disputed: np.ndarray) -> np.ndarray | None:
-    """Times (s) of all cells as those that are not disputed say; None where these are too few."""
+    """Forecast all cells (s) from those that are not disputed; None if there are too few."""
     if not disputed.any() or (~disputed).sum() < FEWEST_OTHERS:
         return None
     others = cells.where(~disputed).fit()

@@ -1,4 +1,4 @@
-"""Fit a dataset: choose the model, estimate it, say what is known and how well."""
+"""Fits a dataset: chooses the model, estimates its parameters and their uncertainty."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpucast.fitting.candidates import Candidate, Curves, candidates, routes_of
 from gpucast.fitting.mixture import Choice, by_evidence
 from gpucast.fitting.problem import Problem, transfer_observations
 from gpucast.fitting.scaling import common, fit_scaling
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from gpucast.fitting.sharing import fit_sharing
 from gpucast.model.content import (
     Combination,
@@ -38,13 +38,13 @@ from gpucast.util.units import p_value, ranges
 Array = NDArray[np.float64]
 
 SCALING = "scaling"
-"""The model of any program."""
+"""The value of ``model`` for forms of any program."""
 
 REPLICATES = 400
-"""Bootstrap refits of a form that was named: behind its intervals and probabilities."""
+"""Default number of bootstrap refits of a named form, for its intervals and probabilities."""
 
 OF_PARAMETERS = 100
-"""The same where a mixture forecasts: they say how sure the parameters of one of its forms are."""
+"""Default number of bootstrap refits for the parameters of one form if a mixture forecasts."""
 
 LARGEST_REPLICATES = 100_000
 LARGEST_SEED = 2**63 - 1
@@ -53,21 +53,21 @@ FOLDS_OF_MANY = 5
 MANY_CELLS = 50
 LARGEST_BREAKPOINTS = 4
 
-# Below this probability the form of the model is called wrong.
+# The form of the model is rejected below this p-value.
 LACK_OF_FIT = 0.05
 
-# Candidates are compared on at most this many samples of a record: forecasts are of medians, which
-# these determine well enough.
+# Candidates are compared on at most this many samples of a record, which determine its median well
+# enough.
 SAMPLES_TO_CHOOSE = 15
 
-# Directions along which a misfit is looked for (fit/noise.h), in words.
+# Directions along which a misfit is tested (fit/noise.h), in words.
 MISFITS = {
     "imbalance": "GPU time that does not shrink as 1/N",
     "synchronization": "a cost that grows as N^2",
     "host": "host work for every GPU's copy of the particles",
 }
 
-# A parameter whose share of every measured time is below this is as good as zero.
+# A parameter whose share of every measured time is below this is negligible.
 NEGLIGIBLE_SHARE = 1e-4
 
 
@@ -83,41 +83,41 @@ def fit(
 ) -> Model:
     """Fit the step time of one program on one path.
 
-    Steps of our own programs, which state how they move data, are fitted jointly with transfers and
-    launches by terms that describe these programs; steps of any other program by forms that such
-    programs follow.
+    Steps of our own programs, which state a schedule, are fitted jointly with transfers and
+    launches by terms that describe these programs; steps of any other program are fitted by scaling
+    forms.
 
     Args:
-        data: records (see ``gpucast.load``), or a data frame or file as ``gpucast.read`` takes it.
-        selection: which records, where there are several.
-        method: how their transfers were timed, where both ways: ``call`` or ``gated``.
-        model: ``auto``; ``scaling`` for any program; of our own programs ``paper``, or
-            ``GPU+CPU+COM`` (``auto``: the least cross-validated error).
-        replicates: bootstrap refits behind the intervals of parameters, and where a form is named
-            behind those of forecasts; 0: none. By default as many as each needs.
-        seed: of folds and bootstrap; the same seed gives the same answer.
+        data: records (see ``gpucast.load``), or a data frame or file as for ``gpucast.read``.
+        selection: chooses records if there are several kinds.
+        method: ``call`` or ``gated``, if transfers were timed in both ways.
+        model: ``auto``; ``scaling`` for any program; for our own programs also ``paper`` or
+            ``GPU+CPU+COM``.
+        replicates: number of bootstrap refits for intervals of parameters and, if a form is named,
+            of forecasts; 0: none. The default depends on ``model``.
+        seed: seed of folds and bootstrap; the same seed gives the same result.
         choice: fields of the selection: path, schedule, kernel, machine, memory, block, graph,
             boundary, program, case.
 
     Raises:
-        InputError: there are no steps, too few observations, several choices and none made, or
-            replicates or seed are out of range.
+        InputError: there are no steps or too few observations, a selection is needed and missing,
+            or replicates or seed are out of range.
     """
     if replicates is None:
         replicates = OF_PARAMETERS if model == "auto" else REPLICATES
     check_sampling(replicates, seed)
     data = dataset_of(data)
-    problem = pose(data, replace(selection, **choice), method=method)
+    problem = problem_of(data, replace(selection, **choice), method=method)
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
-    forecaster = _fitted(data, problem, model, replicates, seed)
+    forecaster = _fitted(problem, model, replicates, seed)
     forecaster.sharing = fit_sharing(forecaster, problem)
     forecaster.joules_per_gpu = _fit_energy(problem)
     return forecaster
 
 
 def _fit_energy(problem: Problem) -> dict[str, Any] | None:
-    """The forms that any program follows, of the joules of a GPU in a step; None: none has any."""
+    """Fit scaling forms to a GPU's energy in a step (J); None if no step has joules."""
     steps = [
         replace(step, seconds=[step.joules / step.gpus], phases=None, uncertainty=None, joules=None)
         for step in problem.steps
@@ -129,17 +129,17 @@ def _fit_energy(problem: Problem) -> dict[str, Any] | None:
     return fit_scaling(metered, look_ahead=False).content
 
 
-def _fitted(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Model:
-    """By the terms of our own programs, or by forms that any follows."""
+def _fitted(problem: Problem, model: str, replicates: int, seed: int) -> Model:
+    """Fit by the terms of our own programs, or by scaling forms."""
     if model == SCALING:
         return fit_scaling(problem)
     if model == "auto" and problem.schedule is None:
         return nearer(
             problem,
             fit_scaling(problem),
-            lambda posed, full: _fit_terms(data, posed, model, replicates if full else 0, seed),
+            lambda posed, full: _fit_terms(posed, model, replicates if full else 0, seed),
         )
-    return _fit_terms(data, problem, model, replicates, seed)
+    return _fit_terms(problem, model, replicates, seed)
 
 
 def fit_own(
@@ -150,17 +150,17 @@ def fit_own(
     replicates: int | None = None,
     seed: int = 1,
 ) -> Model:
-    """``fit`` for steps of our own programs alone.
+    """Fit steps of our own programs alone.
 
     Raises:
-        InputError: as ``fit``, and where the steps do not state how they move data.
+        InputError: as for ``fit``, or the steps do not state a schedule.
     """
     fitted = fit(data, selection, model=model, replicates=replicates, seed=seed)
     return fitted.of_own_program("only of steps with a schedule are the terms known")
 
 
-def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, seed: int) -> Model:
-    """Choose among the terms of our own programs, and fit."""
+def _fit_terms(problem: Problem, model: str, replicates: int, seed: int) -> Model:
+    """Choose among the terms of our own programs, and fit them."""
     needed = routes_of(problem)
     problem.transfers = {
         route: transfers for route, transfers in problem.transfers.items() if route in needed
@@ -180,7 +180,7 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
     fitted = _core.fit(core, observations, _core.default_integers(core, problem.largest_k))
     enough = observations.sample_count > fitted.rank
     if not enough:
-        _say_what_is_missing(problem, observations, fitted, choice)
+        _require_observations(problem, observations, fitted, choice)
     values, integers = (
         fitted.bootstrap(replicates, seed)
         if enough and replicates > 0
@@ -223,7 +223,7 @@ def _fit_terms(data: Dataset, problem: Problem, model: str, replicates: int, see
 
 
 def check_sampling(replicates: int, seed: int) -> None:
-    """Refuse what the bootstrap cannot take.
+    """Check the bootstrap's arguments.
 
     Raises:
         InputError: replicates or seed is out of range.
@@ -237,7 +237,7 @@ def check_sampling(replicates: int, seed: int) -> None:
 
 
 def find_breakpoints(problem: Problem) -> Curves:
-    """Breakpoints (bytes) of each measured route's transfer curve, found from its timings."""
+    """Find the breakpoints (bytes) of each measured route's transfer curve."""
     points_by_route = {
         route: _core.find_breakpoints(
             transfer_observations(route, problem.transfer_cells(route)), LARGEST_BREAKPOINTS
@@ -269,14 +269,14 @@ def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> No
         )
 
 
-def _say_what_is_missing(
+def _require_observations(
     problem: Problem, observations: _core.Observations, fitted: _core.Fit, choice: Choice
 ) -> None:
-    """Where there are as many quantities as observations, nothing tells the noise. Forms that have
-    priors forecast all the same, widely.
+    """Remark, or refuse, that there are as many quantities as observations, so that the noise is
+    not known. Forms with priors can still forecast, with wide intervals.
 
     Raises:
-        InputError: the form was named, and knows nothing but the data.
+        InputError: the form was named and has no priors.
     """
     lack = (
         f"{observations.sample_count} observations cannot determine {fitted.rank} quantities "
@@ -297,8 +297,7 @@ def _say_what_is_missing(
 
 
 def _as_named(problem: Problem, model: str, breakpoints: Curves, seed: int) -> Choice:
-    """The form that the user named, and the paper's beside it, with their errors in cells left
-    out."""
+    """Return the form that the user named, and the paper's, with their errors in held-out cells."""
     tried = candidates(problem, model, breakpoints)
     compared = problem.observations(most_samples=SAMPLES_TO_CHOOSE)
     errors = _cross_validate(problem, compared, tried, seed)
@@ -327,7 +326,7 @@ def _structure(fitted: _core.Fit, problem: Problem) -> dict[str, Any]:
     name = fitted.model.integer_name
     plausible = sorted(fitted.plausible)
     if name == "k" and len(plausible) > 1:
-        # Between these sizes a GPU needs one wave with the largest k and more with the least.
+        # Between these sizes, a GPU needs one wave with the largest k and more with the least.
         least, largest = (k * problem.cores for k in (plausible[0], plausible[-1]))
         problem.remarks.append(
             remark(
@@ -348,7 +347,7 @@ def _structure(fitted: _core.Fit, problem: Problem) -> dict[str, Any]:
 def _parameters(
     fitted: _core.Fit, replicates: Array, problem: Problem, enough: bool
 ) -> dict[str, Parameter]:
-    """``enough``: whether there are observations beyond those that quantities take."""
+    """Return the parameters; ``enough``: whether there are more observations than quantities."""
     shares = fitted.largest_shares
     result = {}
     for i, (name, _, _) in enumerate(fitted.model.parameters):
@@ -374,7 +373,7 @@ def _parameters(
 
 
 def parameter(fitted: _core.Fit, at: int, draws: Array) -> Parameter:
-    """What a fit and its replicates (``draws``) say of the parameter ``at``."""
+    """Return parameter ``at`` of a fit with its replicates (``draws``)."""
     _, unit, meaning = fitted.model.parameters[at]
     value = float(fitted.values[at])
     identified = bool(fitted.identified[at])
@@ -391,7 +390,7 @@ def parameter(fitted: _core.Fit, at: int, draws: Array) -> Parameter:
 
 
 def combinations(fitted: _core.Fit, replicates: Array) -> list[Combination]:
-    """What is known where its parameters are not."""
+    """Return the combinations of parameters that are known although the parameters are not."""
     parameters = fitted.model.parameters
     result = []
     for expression, terms, value, error in fitted.combinations:
@@ -452,10 +451,10 @@ def _quality(
 
 
 def _lack_of_fit(fitted: _core.Fit, problem: Problem, *, mixed: bool) -> dict[str, Any]:
-    """Whether the form of the model is wrong: over all cells, and along named directions.
+    """Test whether the form of the model is wrong, over all cells and along named directions.
 
-    Two tests are made, so the smaller p is doubled (Bonferroni). ``mixed``: forecasts are not made
-    with the form alone.
+    There are two tests, so the smaller p is doubled (Bonferroni). ``mixed``: whether forecasts use
+    a mixture and not the form alone.
     """
     from scipy.special import fdtrc
 
@@ -500,7 +499,7 @@ def _lack_of_fit(fitted: _core.Fit, problem: Problem, *, mixed: bool) -> dict[st
 
 
 def _noise(fitted: _core.Fit, observations: _core.Observations) -> Noise:
-    """Noise of step times, for prediction intervals."""
+    """Return the noise of step times, for prediction intervals."""
     from scipy.special import stdtrit
 
     noise = fitted.noise["step"]
@@ -508,7 +507,8 @@ def _noise(fitted: _core.Fit, observations: _core.Observations) -> Noise:
     freedom = max(1.0, observations.sample_count - fitted.rank)
     between = noise.between_cells
     if repeated and not np.isfinite(noise.lack_of_fit[0]):
-        # Too few cells to test the form of the model: what is not noise is laid to the form.
+        # There are too few cells to test the form of the model: attribute the rest of the noise to
+        # it.
         between = float(np.sqrt(max(0.0, noise.total**2 - noise.pure_error**2)))
     elif repeated and between > 0:
         freedom = max(1.0, noise.lack_of_fit[1])
@@ -522,7 +522,7 @@ def _noise(fitted: _core.Fit, observations: _core.Observations) -> Noise:
 
 
 def _timed(observations: _core.Observations) -> TimedCells:
-    """The cells of steps as they were measured."""
+    """Return the measured cells of steps."""
     cells = observations.step_cells
     return TimedCells(
         n=[float(n) for n, _, _, _ in cells],

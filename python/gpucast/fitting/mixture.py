@@ -1,5 +1,5 @@
-"""Fit our own programs by parts: which forms of T_gpu, T_cpu and T_com are plausible, and how far
-times are from them (fit/include/gpucast/fit/components)."""
+"""Fits our own programs by parts: weighs forms of T_gpu, T_cpu and T_com, and fits the deviations
+of times from them (fit/include/gpucast/fit/components)."""
 
 from __future__ import annotations
 
@@ -25,52 +25,53 @@ from gpucast.model.mixtures import MixtureForm, PartsMixture, TimedVisits, Visit
 from gpucast.model.values import Terms
 from gpucast.util.remarks import Kind, remark
 
-# Relative; a clock reads no finer, and single samples scatter by no less.
+# Least relative variance: clocks are no finer, and single samples scatter at least by this.
 _LEAST_VARIANCE = 1e-6
 
-# Phases are timed by a clock that reads so finely (s), or to so much (relative).
+# Resolution (s) and relative error of the clocks of phases.
 _CPU_CLOCK, _CPU_RELATIVE = 1e-7, 0.01
 _KERNEL_CLOCK, _KERNEL_RELATIVE = 2e-6, 0.003
 
-# Log odds of terms that a path's launches speak against (fitting/synchronous.py).
+# Log odds of terms that a path's launches contradict (fitting/synchronous.py).
 _AGAINST_HIDING, _AGAINST_TURNS = -4.0, -8.0
 
-# The same of turns where no launches were timed: calls are waited for on one path in ten.
-# Steps of one GPU count do not tell.
+# Log odds of turns if no launches were timed: calls wait for answers on one path in ten. Steps of
+# one GPU count do not tell.
 _RARE_TURNS = -2.2
 _TURNS = "star-async-turns"
 
 # Schedules in which the host only launches.
 _NO_HOST_WORK = ("allgather",)
 
-# In log evidence: what was timed beside the steps does not describe them where it makes their times
-# a thousand times less plausible.
+# Transfers and launches do not describe the steps if they reduce the evidence by this log factor
+# (1000).
 _REFUTED = 6.9
 
-# Samples of a record with which k is looked for.
+# Number of samples of a record for the search of k.
 _SAMPLES_FOR_K = 9
 
-# Forms of at least this share of the largest weight are about as plausible.
+# Forms with at least this share of the largest weight count as equally plausible.
 _ABOUT_AS_PLAUSIBLE = 0.5
 
-# Fewer cells forecast none that is left out.
+# Least number of cells for forecasts of held-out ones.
 _FEWEST_CELLS = 3
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the measured times make of the forms of our own programs.
+    """The choice among forms of our own programs.
 
     Attributes:
-        form: the plainest of the most plausible, or the one that was named; its parameters are to
-            be estimated.
-        name: of the form among those tried.
-        tried: the forms that were weighed, with their errors in cells left out, and the paper's.
-        fitted, mixture: what to forecast with, and what a model file holds of it; None: the form.
-        gpus_error, n_error: median error of the cells with the most GPUs, and of those with the
-            largest n, forecast without them; None where too little is left.
-        steps_alone: whether what was timed beside the steps is left out, since it does not describe
-            them.
+        form: the simplest of the most plausible forms, or the named one; its parameters are
+            estimated.
+        name: name of the form.
+        tried: the weighed forms and the paper's, with their errors in held-out cells.
+        fitted, mixture: the mixture for forecasts, and its content of a model file; None: the form
+            alone.
+        gpus_error, n_error: median held-out error of the cells with the most GPUs, and of those
+            with the largest n; None if too few cells remain.
+        steps_alone: whether transfers and launches are left out because they do not describe the
+            steps.
     """
 
     form: Candidate
@@ -84,13 +85,13 @@ class Choice:
 
 
 def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
-    """Fit the forms that come into question, and weigh them.
+    """Fit the possible forms, and weigh them.
 
     Args:
-        breakpoints: of each measured route's transfer curve, for the form that is estimated.
+        breakpoints: breakpoints of each measured route's transfer curve, for the estimated form.
 
     Raises:
-        InputError: none can be fitted.
+        InputError: no form can be fitted.
     """
     paper = _paper(problem)
     tried = forms(problem, paper)
@@ -122,7 +123,7 @@ def by_evidence(problem: Problem, breakpoints: Curves) -> Choice:
 
 
 def _paper(problem: Problem) -> Candidate | None:
-    """The paper's form with the k that describes the steps best; None where it cannot be had."""
+    """Return the paper's form with the k that fits the steps best; None if it is not usable."""
     paper = Candidate(*PAPER, straight(problem))
     why_not = paper.usable(problem)
     if why_not is not None:
@@ -135,25 +136,25 @@ def _paper(problem: Problem) -> Candidate | None:
 
 
 def _plainest(fitted: _core.Components) -> _core.Model:
-    """The form with the fewest parameters of those about as plausible as the most plausible: of
-    what data do not tell apart, the parameters of the richer forms are not determined."""
+    """Return the form with the fewest parameters among the most plausible ones: if the data do not
+    distinguish forms, they do not determine the parameters of the richer ones."""
     largest = fitted.components[0][1]
-    alike = [
+    plausible = [
         component[0]
         for component in fitted.components
         if component[1] >= _ABOUT_AS_PLAUSIBLE * largest
     ]
-    return min(alike, key=lambda core: len(core.parameters))
+    return min(plausible, key=lambda core: len(core.parameters))
 
 
 def _left_out(fitted: _core.Components, at: int) -> float:
-    """Mean relative error of cells, each forecast by all others."""
+    """Return the mean relative error of cells, each forecast by all others."""
     return float(np.mean(np.abs(np.expm1(-fitted.left_out(at)))))
 
 
 def _held_out(problem: Problem, tried: Sequence[Candidate], field: str) -> float | None:
-    """Median relative error of the cells with the largest value of a field, forecast by a fit to
-    the rest; None where the rest has a single value or hardly a cell."""
+    """Return the median relative error of the cells with the largest value of a field, forecast by
+    a fit to the others; None if the others have a single value or too few cells."""
     values = sorted({getattr(step, field) for step in problem.steps})
     rest = [step for step in problem.steps if getattr(step, field) < values[-1]]
     cells = {(step.n, step.gpus) for step in rest}
@@ -168,15 +169,14 @@ def _held_out(problem: Problem, tried: Sequence[Candidate], field: str) -> float
 
 
 def fit_plausible(problem: Problem, tried: Sequence[Candidate]) -> tuple[_core.Components, bool]:
-    """The mixture over ``tried`` with what was timed beside the steps, or without where that makes
-    them far more plausible; whether it is without.
+    """Fit the mixture over ``tried`` with transfers and launches, or without them if that makes the
+    steps far more plausible; return it and whether it is without.
 
-    Step times are as plausible as their density under the leading form, which multiplies how well
-    each is forecast by those before it. Cells left out one at a time do not tell: the processes
-    that follow the other cells make up for any form.
+    The plausibility of steps is their evidence under the leading form. Held-out errors of single
+    cells would not do: the Gaussian processes follow the other cells and compensate for any form.
 
     Raises:
-        InputError: none can be fitted.
+        InputError: no form can be fitted.
     """
     fitted = fit_mixture(problem, tried)
     if not problem.transfers and not problem.launches:
@@ -187,10 +187,10 @@ def fit_plausible(problem: Problem, tried: Sequence[Candidate]) -> tuple[_core.C
 
 
 def fit_mixture(problem: Problem, tried: Sequence[Candidate]) -> _core.Components:
-    """The mixture over ``tried``; those whose facts are not known are left out.
+    """Fit the mixture over ``tried``.
 
     Raises:
-        InputError: none can be fitted.
+        InputError: no form can be fitted.
     """
     priors = timed_alone.known(problem)
     left = terms_left(problem.schedule or PAPER[2], problem.waits)
@@ -207,10 +207,8 @@ def fit_mixture(problem: Problem, tried: Sequence[Candidate]) -> _core.Component
 
 
 def forms(problem: Problem, paper: Candidate | None) -> list[Candidate]:
-    """Forms of our own programs that a mixture is over: GPU terms first, each with the fullest
-    communication term that the schedule has.
-
-    ``paper``: with the structural integer that fits best; None where it cannot be had.
+    """Return the forms of a mixture for our own programs, ordered by GPU term. ``paper`` is the
+    paper's form with the best structural integer, None if it is not usable.
     """
     schedule = problem.schedule or PAPER[2]
     coms = terms_of(schedule)
@@ -218,7 +216,7 @@ def forms(problem: Problem, paper: Candidate | None) -> list[Candidate]:
     gpus = [term.name for term in _core.GPU_TERMS.values() if term.tried in tried]
     if paper is not None:
         gpus.append(paper.gpu)
-    # The richest first: the search for settings goes on from where the first form led.
+    # The richest comes first: the search for settings starts from the result for the first form.
     hosts = sorted(_core.CPU_TERMS.values(), key=lambda term: -len(term.parameters))
     cpus = [term.name for term in hosts if term.tried == "always"]
     if schedule in _NO_HOST_WORK:
@@ -236,7 +234,7 @@ def forms(problem: Problem, paper: Candidate | None) -> list[Candidate]:
 
 
 def visits_of(problem: Problem) -> VisitedCells:
-    """Steps of a problem: a record is a visit of its cell."""
+    """Return the steps of a problem; each record is a visit of its cell."""
     at: dict[tuple[float, int], int] = {}
     kernels: dict[int, list[float]] = defaultdict(list)
     visits = TimedVisits(cell=[], seconds=[], variance=[], cpu=[], cpu_variance=[])
@@ -245,7 +243,7 @@ def visits_of(problem: Problem) -> VisitedCells:
         cell = at.setdefault((step.n, step.gpus), len(at))
         cpu, cpu_variance = None, 0.0
         if step.phases is not None:
-            # A form without host work says nothing of what its clock read.
+            # A form without host work does not describe the host's clock.
             host = _positive(step.phases.cpu) if problem.schedule not in _NO_HOST_WORK else []
             if host:
                 cpu = float(np.median(host))
@@ -273,7 +271,7 @@ def visits_of(problem: Problem) -> VisitedCells:
 def content(
     fitted: _core.Components, visits: VisitedCells, steps_alone: bool = False
 ) -> PartsMixture:
-    """What a model file holds of a mixture; ``steps_alone``: as ``Choice`` has it."""
+    """Return the content of a model file for a mixture; ``steps_alone`` as in ``Choice``."""
     forms = []
     for core, weight, *columns in fitted.components:
         z, median, sd, amplitudes, step, cpu, kernel = (column.tolist() for column in columns)
@@ -296,11 +294,12 @@ def content(
 
 
 def _variances(steps: Sequence[Step]) -> Array:
-    """Variances of the logarithms of records' medians, by their samples' scatter and rounding."""
-    of_samples = sample_variances([step.seconds for step in steps], _LEAST_VARIANCE)
-    of_medians = of_samples * [_core.median_variance(len(step.seconds)) for step in steps]
+    """Return variances of ln of records' medians, by the scatter of their samples and by
+    rounding."""
+    sample_variance = sample_variances([step.seconds for step in steps], _LEAST_VARIANCE)
+    median_variance = sample_variance * [_core.median_variance(len(step.seconds)) for step in steps]
     rounding = np.array([(step.uncertainty or 0.0) ** 2 / 3 for step in steps])
-    return np.asarray(np.maximum(_LEAST_VARIANCE, of_medians) + rounding, dtype=np.float64)
+    return np.asarray(np.maximum(_LEAST_VARIANCE, median_variance) + rounding, dtype=np.float64)
 
 
 def _positive(samples: Sequence[float] | None) -> list[float]:
@@ -308,7 +307,8 @@ def _positive(samples: Sequence[float] | None) -> list[float]:
 
 
 def _log_odds(com: str, left: Sequence[str], waits: bool | None) -> float:
-    """Log odds of a communication term; ``left``: those that a path's launches leave possible."""
+    """Return the log odds of a communication term; ``left``: terms that agree with the path's
+    launches."""
     if com not in left:
         return _AGAINST_TURNS if com == _TURNS else _AGAINST_HIDING
     return _RARE_TURNS if com == _TURNS and waits is None else 0.0

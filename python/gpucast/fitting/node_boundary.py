@@ -1,8 +1,8 @@
-"""A boundary between nodes that a table does not name, found by its times.
+"""Finds a boundary between nodes that a table does not state, by its times.
 
-Where steps get shorter from each GPU count to the next, but for one where they get longer, the
-GPUs beyond may be in another node. The forms of several nodes are then weighed beside those of
-exchange that grows with N, and the user is asked.
+If steps get shorter from each GPU count to the next except for one, the further GPUs may be in
+another node. Forms for several nodes are then weighed against forms whose communication grows with
+N, and the user is asked.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import number
 
 MOST_GPUS = 16
-"""The most GPUs that a node is supposed to have."""
+"""The largest number of GPUs that a node may have."""
 
 _RISE = 0.02
-"""Relative; noise of single measurements makes smaller ones."""
+"""Least relative rise; smaller ones may be noise of single measurements."""
 
 _SDS = 3.0
-"""Standard deviations that a rise exceeds, where repetitions tell them."""
+"""Least rise in standard deviations, if these are known from repetitions."""
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A boundary.
+    """A suspected boundary between nodes.
 
     Attributes:
-        gpus: the last count below it, taken for that of a node.
-        slower: the first count beyond it.
-        n: the largest size whose steps take longer there.
+        gpus: the last GPU count below it, which is assumed to fill a node.
+        slower: the first GPU count beyond it.
+        n: the largest size whose steps take longer beyond it.
     """
 
     gpus: int
@@ -40,11 +40,11 @@ class Suspect:
     n: float
 
     def stated(self, cells: Cells) -> Cells:
-        """The cells with the nodes that the suspicion says."""
+        """Return the cells with the suspected number of nodes."""
         return replace(cells, nodes=np.ceil(cells.gpus / self.gpus))
 
     def question(self) -> Remark:
-        """What to ask the user."""
+        """Return the remark that asks the user."""
         text = (
             f"n = {number(self.n)} takes longer on {self.slower} GPUs than on {self.gpus}, and is "
             "shorter from each other count to the next: another node? Forecasts hold both a node "
@@ -55,7 +55,7 @@ class Suspect:
 
 
 def suspected(cells: Cells) -> Suspect | None:
-    """The boundary that the times of cells make suspect; None: none, or nodes are stated."""
+    """Return the boundary that the times of cells suggest; None if none, or if nodes are stated."""
     if (cells.nodes > 0).any():
         return None
     rises: dict[tuple[int, int], float] = {}

@@ -1,4 +1,4 @@
-"""The records that one fit is about, as arrays for the core."""
+"""The records of one fit, and their arrays for the core."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from gpucast.util.remarks import Remark
 # The most threads a core ever had resident (1024 threads, 8 cores: GeForce 8 to 200).
 LARGEST_K = 128
 
-# Seconds; far beyond anything measured on either side.
+# Limits of plausible times (s), far beyond any measurement.
 SHORTEST, LONGEST = 1e-30, 1e30
 
-# At most this many samples of a transfer or launch record are fitted, evenly taken: more cost time
-# and add nothing, as all repetitions of a size share its quirks.
+# At most this many samples of a transfer or launch record are fitted, evenly spaced. More take time
+# and add nothing, since all repetitions of a size share its deviation.
 MOST_SAMPLES = 64
 
-# Schedules whose kernel phase is the kernel alone. Where copies are queued around a kernel, the
-# events that mark its beginning and end wait for the copies.
+# Schedules whose kernel phase is the kernel alone. If copies are queued around a kernel, the events
+# at its begin and end wait for the copies.
 KERNELS_ALONE = ("star-serial",)
 
 
@@ -39,19 +39,20 @@ class Problem:
     """Records of one machine, path, schedule, kernel and kind of steps.
 
     Attributes:
-        selection: what the steps state; without steps, of machine, path and schedule.
+        selection: what the steps state; without steps, machine, path and schedule.
         steps: empty in a problem of transfers alone.
         transfers: usable ones (valid, alone, warm) by route.
-        launches: of one method.
-        waits: whether the path's calls are waited for (gpucast.fitting.synchronous).
-        skeletons: of the steps' schedule and memory.
-        kernel_start: s by which a skeleton's kernel takes longer than it keeps the GPU busy, as
-            T_gpu of steps counts it; None without skeletons.
-        workload: what steps and skeletons do; None: all-pairs.
-        cores, sms, block: of a GPU and the timed kernel; 0 where not known.
-        largest_k: threads a core can hold resident at most.
-        remarks: what one must know of the fit.
-        notes: a line each for what changes no answer, such as models that could not be tried.
+        launches: launches timed by one method.
+        waits: whether the path's calls wait for answers (gpucast.fitting.synchronous).
+        skeletons: skeletons of the steps' schedule and memory.
+        kernel_start: time (s) by which a skeleton's kernel takes longer than it keeps the GPU busy,
+            which T_gpu of steps includes; None without skeletons.
+        workload: the workload of steps and skeletons; None: all-pairs.
+        cores, sms, block: cores and multiprocessors of a GPU, threads of the timed kernel's blocks;
+            0 if not known.
+        largest_k: most threads that a core can hold resident.
+        remarks: remarks that users need to know.
+        notes: lines that affect no answer, such as models that could not be tried.
     """
 
     dataset: Dataset
@@ -87,12 +88,12 @@ class Problem:
 
     @property
     def schedule(self) -> str | None:
-        """The schedule of steps and skeletons; None where there are none and none was chosen."""
+        """The schedule of steps and skeletons; None if there are none and none was selected."""
         return self.selection.schedule
 
     @property
     def fitted_steps(self) -> FittedSteps:
-        """Which steps these are."""
+        """The description of these steps in a model."""
         kind = asdict(replace(self.selection, machine=None, block=None))
         return FittedSteps(name=self.dataset.name, digest=self.dataset.digest, **kind)
 
@@ -104,13 +105,14 @@ class Problem:
         return Domain(n=(min(n), max(n)), gpus=(min(gpus), max(gpus)))
 
     def steps_alone(self) -> Problem:
-        """The same steps without what was timed beside them."""
+        """Return the problem without transfers, launches and skeletons."""
         return replace(self, transfers={}, launches=[], skeletons=[], kernel_start=None, waits=None)
 
     def observations(self, most_samples: int | None = None) -> _core.Observations:
-        """All samples for the core.
+        """Return all samples for the core.
 
-        ``most_samples``: of a record, evenly taken; None: all of steps, MOST_SAMPLES of the rest.
+        ``most_samples``: most samples of a record, evenly spaced; None: all of steps, MOST_SAMPLES
+        of other records.
         """
         rows = _Rows()
         most = most_samples or MOST_SAMPLES
@@ -129,7 +131,7 @@ class Problem:
         return rows.observations()
 
     def transfer_cells(self, route: str, most_samples: int = MOST_SAMPLES) -> list[TransferCell]:
-        """The transfers of a route."""
+        """Return the transfers of a route."""
         return [
             (transfer.bytes, _evenly(transfer.seconds, most_samples), transfer.uncertainty)
             for transfer in self.transfers[route]
@@ -138,13 +140,13 @@ class Problem:
     def skeleton_observations(
         self, skeletons: Sequence[Skeleton], most_samples: int
     ) -> _core.Observations:
-        """Samples of some skeletons for the core, so many of a record at most."""
+        """Return samples of skeletons for the core, at most ``most_samples`` of a record."""
         rows = _Rows()
         self._add_skeletons(rows, skeletons, most_samples)
         return rows.observations()
 
     def skeleton_cell(self, skeleton: Skeleton) -> tuple[float, float, float]:
-        """n, GPU count, and for how many seconds the kernel keeps a GPU busy."""
+        """Return n, GPU count, and the time (s) for which the kernel keeps a GPU busy."""
         n = workload.of(self.workload).size_of(skeleton.h2d_bytes, skeleton.gpus)
         return n, skeleton.gpus, skeleton.busy + (self.kernel_start or 0.0)
 
@@ -159,7 +161,7 @@ TransferCell = tuple[float, Sequence[float], float | None]
 
 
 def transfer_observations(route: str, cells: Iterable[TransferCell]) -> _core.Observations:
-    """Transfers of one route for the core."""
+    """Return transfers of one route for the core."""
     rows = _Rows()
     rows.add_transfers(route, cells)
     return rows.observations()
@@ -176,7 +178,7 @@ def _evenly(samples: Sequence[float], most: int) -> Sequence[float]:
 
 
 class _Rows:
-    """Samples under construction, a row each."""
+    """Collects samples, one row each."""
 
     def __init__(self) -> None:
         self._blocks: list[NDArray[np.float64]] = [np.empty((0, 9))]
@@ -194,7 +196,8 @@ class _Rows:
         count: float = 0,
         busy: float = 0,
     ) -> None:
-        # A rounded value is uniform within its half-width: variance a third of its square.
+        # A rounded value is uniform within its half-width, whose square is three times the
+        # variance.
         variance = 0.0 if uncertainty is None else uncertainty**2 / 3
         block = np.empty((len(seconds), 9))
         block[:] = (kind, route, n, gpus, bytes_, count, busy, 0, variance)

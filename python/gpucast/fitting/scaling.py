@@ -1,4 +1,4 @@
-"""The fit of a program known by its step times alone (``gpucast.model.averaged_totals``)."""
+"""Fits a program of which only step times are known (``gpucast.model.averaged_totals``)."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ from gpucast.util.units import number
 # Quantile of Student's t with the core's 8 degrees of freedom for a two-sided 90 % interval.
 _T90 = 1.8595480375
 
-# A coefficient whose logarithm is known no better than this is not told from other values.
+# A coefficient counts as identified if the standard error of its logarithm is below this.
 _KNOWN = 0.5
 
-# Forms beyond this share of the forecast are listed.
+# Least weight of forms that are listed.
 _LISTED = 0.01
 
-# Held-out errors from here on are said where the answer stands.
+# Least held-out error that is shown with forecasts.
 LARGE_ERROR = 0.1
 
 FEWEST_CELLS = 3
 
-# Any form goes through fewer.
+# Many forms fit fewer cells.
 FEW_CELLS = 4
 
 _COLUMNS = ("n", "nodes", "seconds", "variance")
 
-# The time of a fit grows with the cube of the cells; more of them would say nothing new.
+# The time of a fit grows with the cube of the number of cells; more would add nothing.
 MOST_CELLS = 400
 
 
 def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
-    """Fit the steps of a problem, whatever program they are of.
+    """Fit the steps of a problem, of any program.
 
-    ``look_ahead``: find out how well fits without them forecast the largest GPU count and n.
+    ``look_ahead``: whether to find held-out errors of the largest GPU count and n.
     """
     notes = list(problem.notes)
     unshared = _unshared(problem)
@@ -135,7 +135,8 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
                 gpus=[int(count) for count in cells.gpus],
                 local=np.asarray(fitted.local).tolist(),
             ),
-            # A fit without the counts beyond a boundary does not know of it; this one does.
+            # A fit without the counts beyond a boundary does not know the boundary, but this one
+            # does.
             slope_error=ahead.slope_error if suspect is None else 0.0,
             per_node=None if suspect is None else suspect.gpus,
             parts=parts_of(steps),
@@ -145,11 +146,11 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
 
 
 def _unshared(problem: Problem) -> str | None:
-    """The workload whose GPUs each have no less to do where they are more, so that no form of
-    shared work describes N; None: the work is shared out.
+    """Return the name of a workload that is not divided among GPUs, so that no form describes its
+    dependence on N; None if it is divided.
 
     Raises:
-        InputError: such steps are of several GPU counts.
+        InputError: steps of such a workload are of several GPU counts.
     """
     stated = problem.workload
     if stated is None or stated.is_shared_out:
@@ -158,7 +159,7 @@ def _unshared(problem: Problem) -> str | None:
     if len(counts) > 1:
         listed = ", ".join(map(str, counts))
         raise InputError(
-            f"{stated.name} is no work that GPUs share out, and here are {listed} GPUs; fit each "
+            f"{stated.name} is not divided among GPUs, and here are {listed} GPUs; fit each "
             "count alone, by files of its own",
             file=problem.dataset.name,
             field="gpus",
@@ -167,11 +168,11 @@ def _unshared(problem: Problem) -> str | None:
 
 
 def _thin(cells: Cells, *, traced: bool, unshared: str | None) -> list[Remark]:
-    """What so few cells cannot tell."""
+    """Return remarks on what the cells are too few to tell."""
     remarks = []
     if np.unique(cells.gpus).size == 1:
         text = (
-            f"{unshared} is no work that GPUs share out: other GPU counts are not forecast"
+            f"{unshared} is not divided among GPUs: other GPU counts are not forecast"
             if unshared is not None
             else lone_count.NOT_KNOWN
             if traced
@@ -191,12 +192,13 @@ def _thin(cells: Cells, *, traced: bool, unshared: str | None) -> list[Remark]:
 
 
 def _unlike(fitted: _core.Scaling, cells: Cells) -> list[Remark]:
-    """The cells that no form and no neighbour explains, the farthest first."""
+    """Return remarks on outlying cells, which no form and no neighbour explains, the worst
+    first."""
     apart = np.flatnonzero(np.asarray(fitted.local) > 0)
     if not apart.size:
         return []
     n, gpus, zero = cells.n[apart], cells.gpus[apart], np.zeros(apart.size)
-    # What is a cell's alone is no part of a size next to it.
+    # The forecast of a neighbouring size does not include the cell's own deviation.
     others = fitted.forecast(n * (1 + 1e-9), gpus, cells.nodes[apart], zero)[0]
     factor = cells.seconds[apart] / others
     farthest = np.argsort(-np.abs(np.log(factor)))
@@ -213,7 +215,7 @@ def _unlike(fitted: _core.Scaling, cells: Cells) -> list[Remark]:
 
 
 def _evenly(cells: Cells, most: int) -> NDArray[np.bool_]:
-    """So many of the cells, in the order of GPU count and size, first and last included."""
+    """Choose ``most`` cells, evenly in the order of GPU count and size, with the first and last."""
     order = np.lexsort((cells.n, cells.gpus))
     kept = np.zeros(order.size, dtype=np.bool_)
     kept[order[np.linspace(0, order.size - 1, most).round().astype(np.intp)]] = True
@@ -221,7 +223,7 @@ def _evenly(cells: Cells, most: int) -> NDArray[np.bool_]:
 
 
 def _weights(fitted: _core.Scaling, names: Sequence[str]) -> dict[str, float]:
-    """The share that each form has in forecasts, largest first; ``names``: of each component."""
+    """Return the weight of each form, the largest first; ``names``: the form of each component."""
     weights: dict[str, float] = defaultdict(float)
     for name, component in zip(names, fitted.components, strict=True):
         weights[name] += component[-1]
@@ -230,13 +232,13 @@ def _weights(fitted: _core.Scaling, names: Sequence[str]) -> dict[str, float]:
 
 
 def _parameters(fitted: _core.Scaling, names: Sequence[str], form: str) -> dict[str, Parameter]:
-    """The coefficients of the most plausible form, by its heaviest component."""
+    """Return the coefficients of the most plausible form, from its heaviest component."""
     candidates = [i for i, name in enumerate(names) if name == form]
     at = max(candidates, key=lambda i: float(fitted.components[i][-1]))
     terms, _, _, _, coefficients, _ = fitted.components[at]
     result = {}
     errors = fitted.log_errors(at)
-    # Beyond the terms' coefficients may stand the power of the work.
+    # The power of the work may follow the terms' coefficients.
     for name, value, error in zip(terms, coefficients, errors, strict=False):
         if name not in form.partition(", ")[0].split(" + "):
             continue
@@ -255,7 +257,7 @@ def _parameters(fitted: _core.Scaling, names: Sequence[str], form: str) -> dict[
 
 
 def _quality(mixture: _core.Scaling, cells: Cells) -> Quality:
-    """Errors at the fitted cells."""
+    """Return the errors in the fitted cells."""
     fitted = mixture.forecast(cells.n, cells.gpus, cells.nodes, np.zeros(cells.n.size))[0]
     error = np.abs(fitted / cells.seconds - 1)
     return Quality(
@@ -267,11 +269,11 @@ def _quality(mixture: _core.Scaling, cells: Cells) -> Quality:
 
 @dataclass(frozen=True)
 class _Ahead:
-    """Forecasts of the largest GPU count and n by fits without them.
+    """Held-out errors of the largest GPU count and n.
 
     Attributes:
-        gpus, n: median errors; None where too few cells are left.
-        slope_error: by how much more than was said the first was off, a unit of ln N.
+        gpus, n: median errors; None if too few cells remain.
+        slope_error: excess of the error for the largest GPU count over its sd, per unit of ln N.
     """
 
     gpus: float | None = None
@@ -293,7 +295,7 @@ class _Ahead:
 def _fitted(cells: Cells, *, look_ahead: bool) -> tuple[_core.Scaling, _Ahead]:
     if not look_ahead:
         return cells.fit(), _Ahead()
-    # The core lets other threads run while it fits.
+    # The core releases the GIL while it fits.
     with ThreadPoolExecutor(3) as pool:
         whole = pool.submit(cells.fit)
         gpus = pool.submit(_held_out, cells, cells.gpus)
@@ -308,12 +310,12 @@ def _fitted(cells: Cells, *, look_ahead: bool) -> tuple[_core.Scaling, _Ahead]:
 
 @dataclass(frozen=True)
 class _HeldOut:
-    """How well the largest value's cells were forecast by a fit to the others.
+    """Errors of the cells with the largest value, forecast by a fit to the others.
 
     Attributes:
-        error: median, relative.
-        slope_error: by how much ln T was off beyond its standard deviation, a unit of the value's
-            logarithm.
+        error: median relative error.
+        slope_error: excess of the error of ln T over its standard deviation, per unit of ln of the
+            value.
     """
 
     error: float
@@ -331,7 +333,7 @@ def _held_out(cells: Cells, values: Array) -> _HeldOut | None:
     off = float(np.median(np.log(left_out.seconds / forecast)))
     end = high if off > 0 else low
     sd = float(np.median(np.abs(np.log(end / forecast)))) / Z90
-    # An error at less than twice the value before tells no more than one at twice.
+    # An error at less than twice the next smaller value counts as one at twice.
     reach = max(np.log(values.max() / values[rest].max()), np.log(2))
     return _HeldOut(
         error=float(np.median(np.abs(forecast / left_out.seconds - 1))),
@@ -340,6 +342,6 @@ def _held_out(cells: Cells, values: Array) -> _HeldOut | None:
 
 
 def common(steps: list[Step], field: str) -> Any:
-    """What all steps state of a field; None where they differ or do not."""
+    """Return the value of a field that all steps state; None if they differ or state none."""
     values = distinct(steps, field)
     return values[0] if len(values) == 1 else None

@@ -1,7 +1,6 @@
-"""Which records a fit is about: those of one machine, path, schedule, kernel and kind of steps.
+"""Selects the records of a fit: those of one machine, path, schedule, kernel and kind of steps.
 
-A dataset may hold several machines, paths, schedules, kernels and kinds of steps. A fit is about
-one of each; where there are several and none was named, the message lists them.
+A dataset may hold several of each. If there are several and none was named, the error lists them.
 """
 
 from __future__ import annotations
@@ -23,37 +22,36 @@ from gpucast.fitting.problem import LONGEST, SHORTEST, Problem
 from gpucast.fitting.synchronous import waits_for_calls
 from gpucast.util.remarks import Kind, Remark, Severity, remark, remarks_of
 
-# Launch records are of several kinds; what a step pays for each kernel is best seen by the first.
+# Methods of launch records, the best first: a step's time per kernel is closest to the first.
 _LAUNCH_METHODS = ("submit", "sync")
 
-# Ways to time a transfer. A program that waits for each copy pays for the call, one that queues
-# copies only for the device's time.
+# Methods of transfer records. A program that waits for each copy takes the time of the call, one
+# that queues copies only the device's time.
 _METHODS = ("call", "gated")
 _WAITS_FOR_EACH_COPY = (None, "star-serial")
 
-# A schedule that copies asynchronously needs pinned memory; otherwise the faster kind is assumed.
+# The faster kind of memory is assumed; asynchronous copies need pinned memory.
 _MEMORIES = (
     "pinned", "pageable", "unknown", "portable", "write-combined", "mapped",
     "mapped-write-combined",
 )  # fmt: skip
 
 
-def pose(
+def problem_of(
     dataset: Dataset,
     selection: StepSelection = ANY,
     *,
     method: str | None = None,
     unless_stated: Workload | None = None,
 ) -> Problem:
-    """Choose the records that a fit is about.
+    """Select the records of a fit.
 
-    The memory selected is that of the transfers, and of steps that state one; transfers follow the
-    steps'.
-    ``method`` is how transfers were timed; by default as the steps' schedule pays for them.
-    ``unless_stated``: the workload of skeletons where there are no steps to state it.
+    The selected memory applies to transfers, and to steps that state one; transfers follow the
+    steps. ``method`` is how transfers were timed, by default as suits the steps' schedule.
+    ``unless_stated`` is the workload of skeletons if there are no steps that state it.
 
     Raises:
-        InputError: nothing fits the choice, or it leaves several possibilities.
+        InputError: no records match the selection, or it is ambiguous.
     """
     memory = selection.memory
     chosen = dataset.select(selection, memory=None)
@@ -73,7 +71,7 @@ def pose(
     )
     beside = chosen.select(machine=chosen_steps.machine, path=chosen_steps.path)
     stated = workload_of(steps, dataset.name) if steps else unless_stated
-    # Nobody has said what steps of other programs are to move.
+    # The bytes that steps of other programs should move are not known.
     known = chosen_steps.schedule is not None or stated is not None
     remarks = byte_contradictions(steps, workload.of(stated)) if known else []
     transfers = _usable(
@@ -125,10 +123,10 @@ def _on_fake_gpus(dataset: Dataset, chosen_steps: StepSelection) -> list[Remark]
 
 
 def require_plausible(records: Sequence[Step | Transfer | Launch], name: str) -> None:
-    """Refuse times that nobody measured: their sums and ratios leave the range of numbers.
+    """Refuse implausible times, whose sums and ratios would overflow.
 
     Raises:
-        InputError: a time shorter or longer than the limits.
+        InputError: a time is outside the limits.
     """
     for record in records:
         for seconds in record.seconds:
@@ -158,7 +156,7 @@ def _warm(steps: list[Step], remarks: list[Remark]) -> list[Step]:
 
 
 def _refuse_unlike(steps: Sequence[Step], name: str) -> None:
-    """Refuse steps of our programs beside steps of others: only the former state a schedule."""
+    """Refuse a mix of steps of our programs, which state a schedule, and of others."""
     others = sum(step.schedule is None for step in steps)
     if 0 < others < len(steps):
         raise InputError(
@@ -185,15 +183,17 @@ def _fitted_as_one(steps: Sequence[Step]) -> list[Remark]:
 def _of_memory(steps: list[Step], memory: str | None, name: str) -> list[Step]:
     kept = [step for step in steps if memory is None or step.memory in (None, memory)]
     if steps and not kept:
-        there = ", ".join(map(str, distinct(steps, "memory")))
-        raise InputError(f"no steps with {memory!r}; there are: {there}", file=name, field="memory")
+        available = ", ".join(map(str, distinct(steps, "memory")))
+        raise InputError(
+            f"no steps with {memory!r}; there are: {available}", file=name, field="memory"
+        )
     return kept
 
 
 def _usable(
     transfers: list[Transfer],
     memory: str | None,
-    of_steps: str | None,
+    steps_memory: str | None,
     methods: Sequence[str],
     remarks: list[Remark],
     name: str,
@@ -206,14 +206,14 @@ def _usable(
         )
     usable = [transfer for transfer in transfers if _unusable(transfer) is None]
     kept = usable
-    if of_steps is not None:
-        kept = _like_steps(usable, of_steps, remarks)
+    if steps_memory is not None:
+        kept = _like_steps(usable, steps_memory, remarks)
     elif memory is not None:
         kept = [t for t in usable if t.memory == memory]
         if not kept:
-            there = ", ".join(dict.fromkeys(t.memory for t in usable)) or "none"
+            available = ", ".join(dict.fromkeys(t.memory for t in usable)) or "none"
             raise InputError(
-                f"no transfers with {memory!r}; there are: {there}", file=name, field="memory"
+                f"no transfers with {memory!r}; there are: {available}", file=name, field="memory"
             )
     by_route: dict[str, list[Transfer]] = {}
     for route in dict.fromkeys(t.route for t in kept):
@@ -235,12 +235,12 @@ def _usable(
 
 
 def _is_read(transfer: Transfer) -> bool:
-    """A peer copy that its destination makes; programs send, unless they say otherwise."""
+    """Whether a peer copy is made by its destination; by default, sources make them."""
     return transfer.issuer is not None and transfer.issuer == transfer.to
 
 
 def _methods(chosen: str | None, schedule: str | None) -> Sequence[str]:
-    """Methods in the order they are preferred; only the one that was chosen."""
+    """Return the methods in order of preference, or only the chosen one."""
     if chosen is not None:
         return (chosen,)
     return _METHODS if schedule in _WAITS_FOR_EACH_COPY else _METHODS[::-1]
@@ -249,7 +249,8 @@ def _methods(chosen: str | None, schedule: str | None) -> Sequence[str]:
 def _of_method(
     by_route: dict[str, list[Transfer]], methods: Sequence[str], remarks: list[Remark], name: str
 ) -> dict[str, list[Transfer]]:
-    """Each route's transfers by the first of ``methods`` that it has, and those of no method."""
+    """Return each route's transfers by the first of ``methods`` that it has, or without a
+    method."""
     kept: dict[str, list[Transfer]] = {}
     for route, transfers in by_route.items():
         stated = {t.method for t in transfers if t.method is not None}
@@ -262,9 +263,9 @@ def _of_method(
                 remark(Kind.LEFT_OUT, f"left out {route}: no transfers timed by {methods[0]!r}")
             )
     if by_route and not kept:
-        there = {t.method for transfers in by_route.values() for t in transfers if t.method}
+        available = {t.method for transfers in by_route.values() for t in transfers if t.method}
         raise InputError(
-            f"no transfers timed by {methods[0]!r}; there are: {', '.join(sorted(there))}",
+            f"no transfers timed by {methods[0]!r}; there are: {', '.join(sorted(available))}",
             file=name,
             field="method",
         )
@@ -272,18 +273,19 @@ def _of_method(
 
 
 def _like_steps(transfers: list[Transfer], memory: str, remarks: list[Remark]) -> list[Transfer]:
-    """Transfers of the memory that the steps used; what steps pay for others says nothing."""
-    alike = [t for t in transfers if t.memory == memory]
-    alike = alike or [t for t in transfers if t.memory == "unknown"]
-    if transfers and not alike:
-        there = ", ".join(dict.fromkeys(t.memory for t in transfers))
+    """Return the transfers with the steps' kind of memory."""
+    kept = [t for t in transfers if t.memory == memory]
+    kept = kept or [t for t in transfers if t.memory == "unknown"]
+    if transfers and not kept:
+        available = ", ".join(dict.fromkeys(t.memory for t in transfers))
         remarks.append(
             remark(
                 Kind.LEFT_OUT,
-                f"the steps used {memory} memory, the transfers {there}: transfers were left out",
+                f"the steps used {memory} memory, the transfers {available}: "
+                "transfers were left out",
             )
         )
-    return alike
+    return kept
 
 
 def _unusable(transfer: Transfer) -> str | None:
@@ -309,15 +311,15 @@ def _skeletons(
     work: _core.Workload,
     remarks: list[Remark],
 ) -> list[Skeleton]:
-    """Those of a schedule (none: of no use) and memory that move what steps move."""
-    alike = [s for s in skeletons if s.schedule == schedule and memory in (None, s.memory)]
-    kept = [s for s in alike if _moves_as_steps(s, work)]
-    if len(kept) < len(alike):
+    """Return the skeletons of a schedule and memory that move as many bytes as steps."""
+    candidates = [s for s in skeletons if s.schedule == schedule and memory in (None, s.memory)]
+    kept = [s for s in candidates if _moves_as_steps(s, work)]
+    if len(kept) < len(candidates):
         remarks.append(
             remark(
                 Kind.LEFT_OUT,
-                f"left out {len(alike) - len(kept)} skeleton(s) whose bytes are not those of a "
-                "step",
+                f"left out {len(candidates) - len(kept)} skeleton(s) whose bytes are not "
+                "those of a step",
             )
         )
     return kept
@@ -326,13 +328,13 @@ def _skeletons(
 def _kernel_start(skeletons: Sequence[Skeleton]) -> float | None:
     if not skeletons:
         return None
-    # A kernel that ends before it could is a clock's error.
+    # A negative time is an error of the clock.
     return max(0.0, float(np.median([s.kernel_seconds - s.busy for s in skeletons])))
 
 
 def _moves_as_steps(skeleton: Skeleton, work: _core.Workload) -> bool:
     n = work.size_of(skeleton.h2d_bytes, skeleton.gpus)
-    # A share is a whole number of elements.
+    # A GPU's share is a whole number of elements.
     return abs(skeleton.d2h_bytes - work.from_gpu(n, skeleton.gpus)) <= work.from_gpu(1, 1)
 
 

@@ -1,11 +1,11 @@
-"""How much instances of a program on one GPU slow one another down, from cells of one and several.
+"""Fits how much instances of a program slow one another down on one GPU.
 
-The form is that of ``model/sharing.h``: b, the share of a step alone in which the GPU works, s,
-the time of turns in proportion to it, 1/q, how far instances wait for one another, and c and h,
-seconds a step whatever its work. The log odds of b are a line in ln n: a larger system fills the
-GPU better. Cells that were measured, how busy the GPU was, and what is known of such numbers
-beforehand together give draws of all six by importance sampling; what two instances leave open
-stays open in them.
+The form is that of ``model/sharing.h``: b is the share of a step in which the GPU works if one
+instance runs alone, s the relative time of turns, 1/q how much instances wait for one another, and
+c and h are seconds per step that do not depend on its work. The log odds of b are linear in ln n,
+since a larger system fills the GPU better. Importance sampling gives draws of all six parameters
+from the measured cells, the GPU's utilization, and priors; they keep the uncertainty that two
+instances leave.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from gpucast.util.remarks import Kind, remark
 DRAWS = 400
 
 MISFIT = 0.05
-"""Relative standard deviation of the form's own error, whatever the numbers."""
+"""Relative standard deviation of the form's own error."""
 
 
 OTHER_THING = (0.15, 4.0, 1.0)
-"""Probability that what was read is not what instances wait for (they may wait for memory, copies,
-locks, files), and both standard deviations then: measured times decide."""
+"""Probability that the utilization is not about what instances wait for (which may be memory,
+copies, locks or files), and the two standard deviations in that case, which let measured times
+decide."""
 
 SLOPE = (0.3, 0.5)
 """Mean and sd of the slope of the log odds of b in ln n."""
@@ -45,13 +46,13 @@ SWITCHING = (0.05, 1.2)
 
 @dataclass(frozen=True)
 class _Prior:
-    """What is known of a way of sharing before it is measured.
+    """Priors of a way of sharing.
 
     Attributes:
         turning, crowding: medians of c and h, relative to the geometric mean of steps alone, and
             sds of their logarithms.
-        busy: sds of the log odds of b about those that were read while programs ran, start and end
-            included: of what all sizes have in common, and of each.
+        busy: sds of the log odds of b around the utilization of whole runs: of the deviation that
+            all sizes share, and of each size's own.
     """
 
     turning: tuple[float, float]
@@ -60,31 +61,31 @@ class _Prior:
 
 
 _TURNS = _Prior((0.03, 2.0), (0.01, 1.5), (0.4, 0.25))
-"""Processes on a GPU: it is one's or another's."""
+"""Processes that take turns on a GPU."""
 
 _SERVICE = _Prior((0.003, 1.5), (0.05, 1.5), (0.5, 0.3))
-"""Under the Multi-Process Service: requests go through one more process."""
+"""Processes under the Multi-Process Service, which adds a process between them and the GPU."""
 
 _LEAST_FILLED = 0.3
 _FILLED = 0.6
-"""The share of the kernels' time that counts where several instances' kernels run together as if
-each were alone, and where nobody knows."""
+"""The share of kernel time that counts if kernels of several instances run together undisturbed,
+and if that is not known."""
 
 _TOLD_APART = 0.03
-"""Readings that differ by less tell nothing."""
+"""Least difference of expected readings that is informative."""
 
 _CORES = _Prior((0.003, 1.5), (0.01, 1.5), (0.4, 0.25))
-"""Processor cores: they change programs in microseconds."""
+"""Processes on processor cores, which switch in microseconds."""
 
 ODDS_SD = 1.8
-"""Sd of the log odds of b before anything is known: b is nearly even from 0 to 1."""
+"""Prior sd of the log odds of b, with which b is nearly uniform from 0 to 1."""
 
-# A program that was timed in parts is known for what it does in the middle of its run.
+# With at least this many samples, medians are of the middle of a run.
 _PARTS = 5
 _WHOLE = 0.75
 _PRIOR_FREEDOM = 2.0
 _VISIT_SD = 0.03
-"""Sd of the logarithm of a visit's ratio, where there is one visit only."""
+"""Prior sd of the logarithm of a visit's ratio."""
 
 _NUMBERS = 6
 _POINTS = 2**13
@@ -96,8 +97,8 @@ _FROM_PRIOR = 0.2
 
 @dataclass(frozen=True)
 class _Cells:
-    """Cells with several instances: n, instances at once, a step alone (s), ln of the ratio to it,
-    its variance; and of sizes whose use is known the log odds."""
+    """Cells with several instances: n, instances at once, step time alone (s), ln of the ratio to
+    it, its variance; and log odds of the utilization for sizes where it is known."""
 
     n: Array
     instances: Array
@@ -111,17 +112,17 @@ class _Cells:
 
     @property
     def typical(self) -> float:
-        """A step alone (s), geometric mean."""
+        """Geometric mean of step times alone (s)."""
         return float(np.exp(np.mean(np.log(self.alone))))
 
 
 def fit_sharing(model: Model, problem: Problem) -> list[Sharing] | None:
-    """What a dataset says of instances on one GPU: of such that take turns, and of such under the
-    Multi-Process Service; None where it has none.
+    """Fit a dataset's instances on one GPU: those that take turns, and those under the
+    Multi-Process Service; None if there are none.
 
     Args:
-        model: of steps of one instance, for sizes that were not measured with one alone.
-        problem: what was fitted.
+        model: the model of one instance, for sizes that were not measured with one alone.
+        problem: the problem that was fitted.
     """
     chosen = problem.selection
     steps = [step for step in problem.dataset.shared_steps if chosen.admits(step)]
@@ -145,9 +146,9 @@ def fit_sharing(model: Model, problem: Problem) -> list[Sharing] | None:
 
 
 def seconds_of(step: Step) -> float:
-    """The step time of its instances: together they are as fast as if each took it (s).
+    """Return the common step time (s) with which its instances would be as fast together.
 
-    By means: steps of those who wait for a slice of time are few and long.
+    Means are used, because steps that wait for a time slice are few and long.
     """
     instances = step.instances or 1
     count, rest = divmod(len(step.seconds), instances)
@@ -158,23 +159,23 @@ def seconds_of(step: Step) -> float:
 
 
 def _effective(step: Step) -> float | None:
-    """How many instances its times are of; None: nobody can say."""
+    """Return the number of instances that ran at the same time; None: not known."""
     instances = float(step.instances or 1)
     if step.at_once is None:
         return instances
     at_once = min(step.at_once, instances)
     if at_once < _WHOLE * instances:
         return None
-    # Medians of parts do not see that some instances ended sooner; a mean over the run does.
+    # Medians of samples are not affected by instances that ended early, but a mean over the run is.
     return instances if len(step.seconds) >= _PARTS * instances else max(1.0, at_once)
 
 
 def _cells(
     model: Model, alone: list[Step], shared: list[Step], *, mps: bool
 ) -> tuple[_Cells, float]:
-    """Medians over visits, and the sd of a visit's ln of the ratio.
+    """Return medians over visits, and the sd of ln of a visit's ratio.
 
-    A visit's ratio is to the same visit of one instance alone, which was measured next to it.
+    A visit's ratio is relative to the visit of one instance alone that was measured next to it.
     """
     one: dict[float, dict[int, float]] = defaultdict(dict)
     busy: dict[float, list[float]] = defaultdict(list)
@@ -202,9 +203,9 @@ def _cells(
     for (n, k), visits_of_cell in several.items():
         at_once, logs, base = np.array(visits_of_cell).T
         ratio_of[n, k] = float(np.exp(np.median(logs)))
-        # Where the time of one instance alone is forecast, its error is the model's.
-        of_base = 0.0 if one[n] else model.noise.between_cells**2 + _VISIT_SD**2
-        spread = of_base + variance / logs.size + MISFIT**2
+        # If the time of one instance alone is a forecast, the model's error is added.
+        base_variance = 0.0 if one[n] else model.noise.between_cells**2 + _VISIT_SD**2
+        spread = base_variance + variance / logs.size + MISFIT**2
         alone_seconds = float(np.exp(np.median(base)))
         rows.append((n, float(np.mean(at_once)), alone_seconds, float(np.median(logs)), spread))
     n, instances, seconds, ratio, spread = np.array(rows).T
@@ -233,7 +234,7 @@ def _cells(
 
 
 def _read_together(shared: list[Step]) -> dict[tuple[float, int], float]:
-    """How busy the GPU was with several instances, by n and their number."""
+    """Return the GPU's utilization with several instances, by n and their number."""
     read: dict[tuple[float, int], list[float]] = defaultdict(list)
     for step in shared:
         if step.busy is not None:
@@ -242,27 +243,28 @@ def _read_together(shared: list[Step]) -> dict[tuple[float, int], float]:
 
 
 def _filled(alone: float, together: list[tuple[int, float, float]]) -> float:
-    """How much of the time in which kernels of one instance run keeps the others' from running.
+    """Return the share of an instance's kernel time that keeps other kernels from running.
 
-    The driver tells in which share of time any kernel ran. Kernels that run together as if each
-    were alone overlap by chance, and 1 - (1 - u)^k of the time one is there; those that wait for
-    one another follow each other, and it is k u. What was read lies between.
+    The driver reports the share of time in which any kernel ran. Kernels that do not disturb each
+    other overlap by chance, so that this share is 1 - (1 - u)^k; for kernels that run one after
+    another, it is k u. Readings lie in between.
 
     Args:
         alone: share of time in which kernels of one instance run.
-        together: instances, T_k / T_1, and the share that was read.
+        together: tuples of instances, T_k / T_1, and the measured share.
     """
-    told = []
+    shares = []
     for instances, ratio, read in together:
         own = alone / ratio
-        apart, after = 1 - (1 - own) ** instances, min(1.0, instances * own)
-        if after - apart > _TOLD_APART:
-            told.append(float(np.clip((read - apart) / (after - apart), 0, 1)))
-    return _LEAST_FILLED + (1 - _LEAST_FILLED) * float(np.mean(told)) if told else _FILLED
+        independent, serial = 1 - (1 - own) ** instances, min(1.0, instances * own)
+        if serial - independent > _TOLD_APART:
+            shares.append(float(np.clip((read - independent) / (serial - independent), 0, 1)))
+    return _LEAST_FILLED + (1 - _LEAST_FILLED) * float(np.mean(shares)) if shares else _FILLED
 
 
 def _alone(model: Model, visits: dict[int, float], step: Step) -> float:
-    """ln T of one instance alone: in the same visit, else in all, else as the model has it."""
+    """Return ln T of one instance alone: in the same visit, else over all visits, else by the
+    model."""
     number = None if step.visit is None else step.visit.number
     if number in visits:
         return visits[number]
@@ -292,7 +294,8 @@ def _fitted(cells: _Cells, scatter: float, *, mps: bool) -> Sharing:
 
 
 def _natural(cells: _Cells, deviates: Array) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """Log odds of b, their slope, s, 1/q, c and h (s) of standard normal deviates, (draws, 6)."""
+    """Return log odds of b, their slope, s, 1/q, c and h (s) for standard normal deviates, (draws,
+    6)."""
     from scipy.special import ndtr
 
     def positive(median: float, sd: float, deviate: Array) -> Array:
@@ -307,7 +310,8 @@ def _natural(cells: _Cells, deviates: Array) -> tuple[Array, Array, Array, Array
 
 
 def _log_likelihood(cells: _Cells, deviates: Array) -> Array:
-    """Log likelihood of each draw, up to a constant. Student's t: some cells are disturbed."""
+    """Return each draw's log likelihood, up to a constant. Student's t allows for disturbed
+    cells."""
     odds, slope, *others = _natural(cells, deviates)
     expected = ratios(cells.n, cells.instances, cells.alone, cells.reference, odds, slope, *others)
     off = (np.log(expected) - cells.log_ratio) ** 2 / cells.variance
@@ -324,21 +328,21 @@ def _log_likelihood(cells: _Cells, deviates: Array) -> Array:
 
 
 def _log_density(off: Array, common: float, own: float) -> Array:
-    """Log density, up to a constant, of deviations of sizes, (draws, sizes): normal, with a part
-    that all sizes have in common."""
+    """Return the normal log density, up to a constant, of deviations of sizes, (draws, sizes), with
+    a part that all sizes share."""
     count = off.shape[1]
     mean = off.mean(axis=1)
-    of_mean = common**2 + own**2 / count
+    mean_variance = common**2 + own**2 / count
     within = np.sum((off - mean[:, np.newaxis]) ** 2, axis=1) / own**2
-    log_scale = 0.5 * np.log(of_mean) + (count - 1) * np.log(own)
-    return np.asarray(-0.5 * (mean**2 / of_mean + within) - log_scale, dtype=np.float64)
+    log_scale = 0.5 * np.log(mean_variance) + (count - 1) * np.log(own)
+    return np.asarray(-0.5 * (mean**2 / mean_variance + within) - log_scale, dtype=np.float64)
 
 
 def _posterior(cells: _Cells) -> Array:
-    """Draws of the deviates, all alike probable, (DRAWS, 6).
+    """Return equally probable draws of the deviates, (DRAWS, 6).
 
-    Importance sampling from a normal distribution that is fitted to the draws of the round before,
-    mixed with the prior so that no part of it is missed.
+    They come from importance sampling with a normal distribution that is fitted to the previous
+    round's draws, mixed with the prior so that no part of it is missed.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -368,6 +372,6 @@ def _posterior(cells: _Cells) -> Array:
 
 
 def busy_share(sharing: Sharing, n: float) -> float:
-    """Median share of a step alone in which the GPU works."""
+    """Return the median share of a step of one instance alone in which the GPU works."""
     along = np.log(n / sharing.reference)
     return float(np.median(expit(np.array(sharing.busy) + np.array(sharing.slope) * along)))

@@ -1,4 +1,4 @@
-"""The model that somebody means who names a model file, or step times."""
+"""Loads or fits the model that a model file or step times stand for."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def model_of(
     selection: StepSelection = ANY,
     gpus_per_node: int | None = None,
 ) -> tuple[Model, str | None]:
-    """The model, fitted where the source is step times; the SHA-256 of a table's file.
+    """Return the model, which is fitted if the source is step times, and a table file's SHA-256.
 
     Args:
-        selection: of step times, where there are several kinds.
-        gpus_per_node: GPUs of a node, of a table that has nodes alone.
+        selection: chooses step times if there are several kinds.
+        gpus_per_node: GPUs of a node, for a table that states only nodes.
 
     Raises:
-        InputError: neither a model nor step times.
+        InputError: the source is neither a model nor step times.
     """
     if isinstance(source, Model):
         return source, None

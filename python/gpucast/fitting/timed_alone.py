@@ -1,4 +1,4 @@
-"""What copies and launches that were timed alone say of parameters of steps."""
+"""Priors of step parameters from copies and launches that were timed alone."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from gpucast.data.records import Transfer
 from gpucast.fitting.problem import Problem
 from gpucast.model.intervals import Array
 
-# How far what steps pay is from what was timed alone: standard deviations of logarithms.
+# Sds of ln of the ratio between parameters in steps and those timed alone.
 _LAUNCH_SD, _QUEUE_SD, _LATENCY_SD, _THROUGHPUT_SD = 0.4, 0.7, 0.5, 0.7
 
-# Queueing a GPU's copies takes the host as long as this many launches.
+# Queueing a GPU's copies takes the host about as long as this many launches.
 _LAUNCHES_TO_QUEUE = 2.0
 
-# How far the time of a copy is from a straight line, relative.
+# Relative deviation of copy times from a straight line.
 _OFF_LINE = 0.05
 
-# The grid of logarithms of latencies and throughputs: its step, how many standard deviations of the
-# prior it spans, and how far it reaches beyond the values that copies show.
+# The grid of logarithms of latencies and throughputs: its step, its extent in standard deviations
+# of the prior, and its extent beyond the values that copies suggest.
 _STEP, _REACH, _BEYOND = 0.04, 4.0, 1.0
 
 _PLAUSIBLE_LATENCY, _PLAUSIBLE_THROUGHPUT = _core.TRANSFER_PRIORS
@@ -38,12 +38,13 @@ class Belief:
     sd: float
 
     def of_steps(self, apart: float) -> tuple[float, float]:
-        """The belief about steps, whose times are ``apart`` (sd) from those timed alone."""
+        """Return the prior for steps, whose parameters scatter by ``apart`` (sd) around those timed
+        alone."""
         return self.median, float(np.hypot(self.sd, apart))
 
 
 def known(problem: Problem) -> dict[str, tuple[float, float]]:
-    """Medians of parameters of steps, and standard deviations of their logarithms."""
+    """Return prior medians of step parameters, and standard deviations of their logarithms."""
     priors: dict[str, tuple[float, float]] = {}
     if problem.launches:
         launches = [np.median(record.seconds) / record.count for record in problem.launches]
@@ -58,18 +59,19 @@ def known(problem: Problem) -> dict[str, tuple[float, float]]:
 
 
 def line(transfers: Sequence[Transfer], least: float, most: float) -> tuple[Belief, Belief]:
-    """Latency (s) and throughput (B/s) of a straight line through the times of ``least`` and of
-    ``most`` bytes: what small copies and what large ones of a program pay.
+    """Return latency (s) and throughput (B/s) of a straight line through the times of ``least`` and
+    ``most`` bytes, the smallest and largest copies of a program.
 
-    What these times leave open stays as plausible as it is of any GPU: copies of a gigabyte say
-    next to nothing of a latency, and those of a few bytes nothing of a throughput.
+    A prior for all GPUs covers what these times do not determine: copies of a gigabyte tell almost
+    nothing about latency, and those of a few bytes nothing about throughput.
     """
-    of_size: dict[float, list[float]] = defaultdict(list)
+    times_by_size: dict[float, list[float]] = defaultdict(list)
     for transfer in transfers:
-        of_size[transfer.bytes].append(float(np.median(transfer.seconds)))
-    sizes = np.array(sorted(of_size))
-    times = np.array([np.median(of_size[size]) for size in sizes])
-    # At least a factor of 4 apart, so that a slope is there to be seen; within what was timed.
+        times_by_size[transfer.bytes].append(float(np.median(transfer.seconds)))
+    sizes = np.array(sorted(times_by_size))
+    times = np.array([np.median(times_by_size[size]) for size in sizes])
+    # The two sizes differ at least by a factor of 4, so that they determine a slope, and are within
+    # the timed range.
     most = min(max(most, 4 * sizes[0]), sizes[-1])
     least = max(min(least, most / 4), sizes[0])
     sizes_seen = np.array([least, most])
@@ -85,7 +87,7 @@ def line(transfers: Sequence[Transfer], least: float, most: float) -> tuple[Beli
 
 
 def _logarithms(plausible: tuple[float, float], seen: Array) -> Array:
-    """Those to look at: what is plausible, and what is ``seen``."""
+    """Return the grid of logarithms, which covers the prior and the values ``seen``."""
     median, sd = plausible
     ends = [np.log(median) - _REACH * sd, np.log(median) + _REACH * sd, *seen]
     return np.arange(min(ends) - _BEYOND, max(ends) + _BEYOND, _STEP)
@@ -103,7 +105,7 @@ def _belief(logarithms: Array, weights: Array) -> Belief:
 
 
 def _range_of_bytes(problem: Problem, route: str) -> tuple[float, float]:
-    """The least and the most that a copy of a step moves on a route."""
+    """Return the smallest and largest copy of a step on a route (bytes)."""
     work = workload.of(problem.workload)
     amount = {"h2d": work.to_gpu, "d2h": work.from_gpu}.get(route)
     moved = [

@@ -1,16 +1,16 @@
-"""Measuring: runs programs over a machine's paths, for steps and transfers, into one file.
+"""Measurement: runs programs on each path of a machine and records step and transfer times.
 
     paths       where the GPUs are and how programs reach them
-    programs    gpucast-microbench and gpucast-mdapp, started and listened to
-    store       the file: whole lines only, one writer, resumed
+    programs    gpucast-microbench and gpucast-mdapp, started, and their output read
+    store       the file of records: whole lines only, one writer, can be resumed
     costs       what a visit of a cell is expected to take
-    until       questions, what fits answer, and which visits would make them sure
-    visits      which visits were made, what may be spent, which ones are next: the cheapest first,
+    until       questions to a model, its answers, and which visits would make these certain
+    visits      which visits were made, the budget, and which visits come next: the cheapest first,
                 or spread over all cells
-    pathrun     the visits of a path by any program, into the file
+    pathrun     makes the visits of a path by any program and records them
     own         a path measured by our own programs
     campaign    all paths measured by them
-    described   anyone's program, as a file describes it
+    described   a user's own program, described in a YAML file
 
-Nothing here is loaded before it is used.
+Submodules are loaded when they are first used.
 """

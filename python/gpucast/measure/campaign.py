@@ -1,4 +1,4 @@
-"""A campaign: all paths of a machine, one after the other, into one file."""
+"""A campaign measures all paths of a machine, one after the other, into one file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpucast.measure.work import PathReport, Request, Watcher
 
 
 class Campaign:
-    """Measures all paths into a file; one that ends early does not hold up the others."""
+    """Measures all paths into a file; a path that fails does not stop the others."""
 
     def __init__(self, request: Request, store: Store, watcher: Watcher) -> None:
         self._request = request
@@ -32,22 +32,23 @@ class Campaign:
         self._timing = _timing(request)
 
     def run(self) -> Report:
-        """All that is not in the file yet."""
+        """Measure everything that the file does not hold yet."""
         for program in (programs.MICROBENCH, programs.MDAPP):
             programs.find(program)
         launcher = self._launcher()
-        there = self._paths()
-        if not any(cells for _, _, cells in there) and not self._report.paths:
+        available = self._paths()
+        if not any(cells for _, _, cells in available) and not self._report.paths:
             raise InputError("no path here can run any of these cells", field="gpus")
-        for done, (path, facts, cells) in enumerate(there):
-            self._measure(path, facts, cells, launcher, len(there) - done)
+        for index, (path, facts, cells) in enumerate(available):
+            self._measure(path, facts, cells, launcher, len(available) - index)
         order = [path.label for path in self._request.paths or (HOST, NATIVE)]
         self._report.paths.sort(key=lambda path: order.index(path.path))
         return self._report
 
     def _paths(self) -> list[tuple[Path, Machine, list[Cell]]]:
-        """The paths whose devices are there, with their cells; the others get a note."""
-        there = []
+        """Return the paths whose devices are available, with their cells; note why others are
+        not."""
+        available = []
         for path in self._request.paths or (HOST, NATIVE):
             try:
                 environment = path.environment(self._request.secret_file)
@@ -58,8 +59,8 @@ class Campaign:
                 else:
                     self._ended(path, f"path {path.label} ended: {error}")
                 continue
-            there.append((path, facts, self._cells(path, facts)))
-        return there
+            available.append((path, facts, self._cells(path, facts)))
+        return available
 
     def _cells(self, path: Path, facts: Machine) -> list[Cell]:
         choice = self._request.choice
@@ -81,7 +82,7 @@ class Campaign:
         self._report.paths.append(PathReport(path.label, status="ended", notes=[why]))
 
     def _launcher(self) -> str:
-        """Empty where no processes of mpi are to be started."""
+        """Return the launcher's command line; empty where no schedule needs MPI processes."""
         if MPI not in (self._request.choice.schedules or ()):
             return ""
         return self._request.launcher or usual_launcher()
@@ -107,7 +108,7 @@ class Campaign:
         self._report.fits += run.fits()
 
     def _seconds(self, paths_left: int) -> float | None:
-        """A path's even share of what is left of the budget."""
+        """Return this path's share of the remaining budget, which is split evenly."""
         if self._request.budget is None:
             return None
         return (self._begin + self._request.budget - time.monotonic()) / paths_left
@@ -122,10 +123,11 @@ def _timing(request: Request) -> Timing:
 
 
 def usual_launcher() -> str:
-    """What starts several processes here: srun in an allocation of several nodes, else mpirun.
+    """Return the command that starts several processes here: srun in a Slurm allocation of several
+    nodes, else mpirun.
 
     Raises:
-        InputError: there is neither.
+        InputError: neither is installed.
     """
     if int(os.environ.get("SLURM_JOB_NUM_NODES", 1)) > 1 and shutil.which("srun"):
         return "srun --ntasks={ranks} --input=0"

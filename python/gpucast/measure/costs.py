@@ -1,4 +1,5 @@
-"""What a visit of a cell is expected to take: as guessed, as forecast, as earlier visits took."""
+"""Expected time of a visit: a guess, then the model's forecast, then the times of earlier
+visits."""
 
 from __future__ import annotations
 
@@ -15,15 +16,15 @@ from gpucast.measure.design.cells import Cell, PathKind, Timing, guess_seconds, 
 from gpucast.model.fitted import Model
 
 _FURTHER = 4.0
-"""How much more work the second cell has, at most: where steps take all of a visit's time, it takes
-as much longer, or the square of it."""
+"""At most how many times more work the second cell may have than the first. Where steps take all of
+a visit's time, the second visit takes this factor longer, or its square."""
 
 
 class Costs(ABC):
-    """What visits will take, which is learnt from those that were made.
+    """Predicts the cost of visits from the visits that were made.
 
     Attributes:
-        by_gpu: a cost is GPU seconds, not seconds.
+        by_gpu: costs are in GPU seconds, not in seconds.
     """
 
     def __init__(self, *, by_gpu: bool = False) -> None:
@@ -32,33 +33,34 @@ class Costs(ABC):
 
     @abstractmethod
     def learn(self, cell: Cell, seconds: float, step: float) -> None:
-        """Take in a visit that took ``seconds``, and ``step`` seconds a step."""
+        """Record a visit that took ``seconds``, whose steps took ``step`` seconds."""
 
     @abstractmethod
     def seconds(self, cell: Cell) -> float:
         """Expected seconds of a visit."""
 
     def take(self, cells: Sequence[Cell], model: Model) -> None:
-        """Take in the model's forecasts of these cells, as far as it has any."""
+        """Use the model's forecasts of these cells, if it can forecast them."""
         n, gpus = zip(*pairs_of(cells), strict=True)
         with suppress(InputError):
             seconds = model.forecasts(n, gpus).seconds
             self._forecast |= dict(zip(cells, map(float, seconds), strict=True))
 
     def to_know(self, cells: Sequence[Cell]) -> Cell | None:
-        """The cell to visit before the costs of these can be told; None: they can."""
+        """Return the cell that must be visited before costs can be predicted; None if they already
+        can."""
         return None
 
     def __call__(self, cell: Cell) -> float:
-        """Expected cost of a visit."""
+        """Expected cost of a visit, in seconds or GPU seconds (``by_gpu``)."""
         return self.seconds(cell) * (cell.gpus if self.by_gpu else 1)
 
 
 class OwnCosts(Costs):
     """Costs of our own programs, which time a cell for a limited number of seconds.
 
-    Steps take as forecast; before there is a fit as guessed, scaled by what the last steps of the
-    series took.
+    A step takes as long as the model forecasts. Before there is a fit, it takes as long as guessed,
+    scaled by the ratio of measured to guessed times in the latest visits of the series.
     """
 
     def __init__(self, kind: PathKind, timing: Timing) -> None:
@@ -83,11 +85,11 @@ class OwnCosts(Costs):
 
 
 class VisitCosts(Costs):
-    """Costs of a described program, which runs as long as it runs.
+    """Costs of a described program, whose run length gpucast does not control.
 
-    A cell that was visited takes the median of its visits. Others take a + b T, where a is the time
-    for start and end and T a step: as forecast, before there is a fit in proportion to n over the
-    GPU count. No cell takes less than the quickest visit.
+    A visited cell takes the median of its visits. Other cells take a + b T, where a is the time for
+    start-up and shutdown and T the step time: the model's forecast or, before there is a fit, a
+    value proportional to n over the GPU count. No cell takes less than the quickest visit.
     """
 
     def __init__(self, *, by_gpu: bool) -> None:
@@ -108,11 +110,12 @@ class VisitCosts(Costs):
 
     @property
     def are_known(self) -> bool:
-        """Whether anything was visited."""
+        """Whether any visit was made."""
         return bool(self._medians)
 
     def to_know(self, cells: Sequence[Cell]) -> Cell | None:
-        """One of the least work first, then one of more work, which tells start and steps apart."""
+        """Return first the cell of least work, then one of more work: two visits separate start-up
+        from steps."""
         unvisited = [cell for cell in cells if cell not in self._medians]
         if len(self._medians) > 1 or not unvisited:
             return None
@@ -154,5 +157,5 @@ class VisitCosts(Costs):
 
 
 def _work(cell: Cell) -> float:
-    """A rough measure of the GPU seconds that a run takes."""
+    """A rough measure of the GPU seconds of a run."""
     return cell.n * cell.gpus

@@ -1,7 +1,7 @@
-"""What is here: GPUs, driver, recorder, servers, rights, clocks, other users; one finding each.
+"""Checks this machine: GPUs, driver, recorder, servers, rights, clocks, other users.
 
-Nothing is run on a GPU and nothing is changed. A finding says what is there; where something stands
-in the way of a command, also which, and what to do.
+Nothing is run on a GPU and nothing is changed. A finding says what is there and, if something is
+wrong, which command it affects and what to do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal
 
 from gpucast import installed
 from gpucast.errors import GpucastError, InputError
-from gpucast.measure.machine import asked
+from gpucast.measure.machine import nvidia_smi
 from gpucast.measure.programs import MDAPP, MICROBENCH
 from gpucast.measure.tracing import libraries
 from gpucast.remote import CLIENT, client_folder, server_program
@@ -26,22 +26,22 @@ from gpucast.remote.status import statuses
 from gpucast.util import version
 
 State = Literal["good", "missing", "attention"]
-"""Good: as it should be. Missing: not here, and some commands need it. Attention: it disturbs
-measurements, or somebody named it and it cannot be used."""
+"""``good``: as it should be. ``missing``: not here, and some commands need it. ``attention``: it
+disturbs measurements, or the user named it and it cannot be used."""
 
 _NOT_SUPPORTED = "[N/A]"
 BUSY = 0.5
-"""Load of the CPUs from which on steps measured here are those of a shared machine."""
+"""Load per CPU above which the machine counts as shared."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of what ``gpucast doctor`` says.
+    """One line of the output of ``gpucast doctor``.
 
     Attributes:
-        what: the thing looked at.
-        found: what is there, in a few words.
-        advice: what to do; empty where all is well.
+        what: the thing that was checked.
+        found: its state in a few words.
+        advice: what to do; empty if all is well.
     """
 
     what: str
@@ -51,7 +51,7 @@ class Finding:
 
 
 def findings() -> Iterator[Finding]:
-    """Look at everything, one after the other."""
+    """Run all checks, one after the other."""
     yield Finding("gpucast", "good", f"{version()}, Python {platform.python_version()}")
     yield _programs()
     yield from _gpus()
@@ -74,8 +74,8 @@ def _programs() -> Finding:
 
 
 def _gpus() -> Iterator[Finding]:
-    """What nvidia-smi lists: names, then who else uses them, then their clocks."""
-    listed = asked("--query-gpu=name,memory.total,driver_version,uuid")
+    """Check the GPUs that nvidia-smi lists: names, other users, clocks."""
+    listed = nvidia_smi("--query-gpu=name,memory.total,driver_version,uuid")
     if not listed:
         yield Finding(
             "GPUs", "missing", "nvidia-smi lists none",
@@ -90,7 +90,7 @@ def _gpus() -> Iterator[Finding]:
 
 
 def _others() -> Finding:
-    running = asked("--query-compute-apps=pid,used_memory")
+    running = nvidia_smi("--query-compute-apps=pid,used_memory")
     mine = {str(os.getpid()), str(os.getppid())}
     others = [row for row in running if row[0] not in mine]
     if not others:
@@ -102,7 +102,7 @@ def _others() -> Finding:
 
 
 def _clocks() -> Finding:
-    rows = asked("--query-gpu=persistence_mode,clocks.max.sm,clocks_throttle_reasons.active")
+    rows = nvidia_smi("--query-gpu=persistence_mode,clocks.max.sm,clocks_throttle_reasons.active")
     slowed = [row for row in rows if _is_slowed(row[-1])]
     fastest = {row[1] for row in rows if row[1] != _NOT_SUPPORTED}
     speed = f"up to {', '.join(sorted(fastest)) or 'unknown'}"
@@ -120,7 +120,7 @@ def _clocks() -> Finding:
 
 
 def _is_slowed(reasons: str) -> bool:
-    """By the driver's bits for power cap, heat and hardware slow-down; idle is none."""
+    """Whether one of the driver's bits for power cap, heat or hardware slow-down is set."""
     try:
         return bool(int(reasons, 16) & (0x4 | 0x8 | 0x20 | 0x40 | 0x80))
     except ValueError:
@@ -128,7 +128,7 @@ def _is_slowed(reasons: str) -> bool:
 
 
 def _driver() -> Finding:
-    """Whether a program can start CUDA: the library is there, and may be used by this user."""
+    """Check whether the CUDA driver exists and this user may use it."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -157,13 +157,13 @@ def _recorder() -> Finding:
         library = libraries.recorder()
     except GpucastError as error:
         return Finding("gpucast trace", "missing", str(error), "traces can be read, not recorded")
-    there = [str(path) for path in libraries.cupti()[:1]]
-    if not there:
+    cupti = [str(path) for path in libraries.cupti()[:1]]
+    if not cupti:
         return Finding(
             "gpucast trace", "missing", f"{library.name}, no CUPTI found",
             "recording needs it: a CUDA toolkit, or pip install nvidia-cuda-cupti",
         )  # fmt: skip
-    return Finding("gpucast trace", "good", f"{library.name}, {there[0]}")
+    return Finding("gpucast trace", "good", f"{library.name}, {cupti[0]}")
 
 
 def _remote() -> Finding:
@@ -175,7 +175,8 @@ def _remote() -> Finding:
 
 
 def _servers() -> Iterator[Finding]:
-    """The servers that GPUCAST_REMOTE names: programs will ask them, so they have to answer."""
+    """Check the servers that GPUCAST_REMOTE names: programs will use them, so they have to
+    answer."""
     variable = os.environ.get("GPUCAST_REMOTE")
     if variable is None:
         return
@@ -213,7 +214,7 @@ def _servers() -> Iterator[Finding]:
 
 
 def processors() -> Finding:
-    """How many this process may use, and whether others use them."""
+    """Check how many CPUs this process may use, and whether others use them."""
     cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
     state = f"{cores} for this process, load {load:.1f}"
     if load > BUSY * cores:
@@ -224,8 +225,8 @@ def processors() -> Finding:
 
 
 def _starters() -> Finding:
-    """The commands that start processes on several GPUs or nodes."""
-    there = [name for name in ("mpirun", "srun", "sbatch") if shutil.which(name)]
-    if not there:
+    """Check for commands that start processes on several GPUs or nodes."""
+    launchers = [name for name in ("mpirun", "srun", "sbatch") if shutil.which(name)]
+    if not launchers:
         return Finding("MPI, Slurm", "missing", "neither", "schedule mpi and --slurm need them")
-    return Finding("MPI, Slurm", "good", ", ".join(there))
+    return Finding("MPI, Slurm", "good", ", ".join(launchers))

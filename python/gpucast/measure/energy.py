@@ -1,9 +1,10 @@
-"""Energy of GPUs while programs run, by the driver's counters (NVML); the host's is not in it.
+"""Energy of GPUs while programs run, from the driver's counters (NVML), without the host's energy.
 
-A counter changes some ten times a second, so energy between two times is read from straight lines
-between its changes, and what is too short for that has no joules. An unmodified program does not
-say when its steps ran: its power is that of the middle of its GPUs' work, which leaves its start
-and its end out, also where they take more power than steps, and is taken times the steps' mean.
+A counter changes about ten times a second, so the energy between two times is interpolated linearly
+between its changes, and intervals that are too short for that get no energy. An unmodified program
+does not say when its steps ran: their power is taken from the middle part of its GPUs' work, which
+leaves out start-up and shutdown even if they take more power than steps, and is multiplied by the
+mean step time.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ PERIOD = 0.02
 """Seconds between two readings."""
 
 SLICE = 0.25
-"""Seconds over which power is looked at to see whether GPUs are at work."""
+"""Seconds over which power is averaged to see whether GPUs are at work."""
 
 SHORTEST = 0.5
-"""Seconds of steps without which their energy is not known, nor without a change of the counter."""
+"""Shortest time of steps (s) whose energy is computed, and longest time without a change of the
+counter."""
 
 _MIDDLE = (0.25, 0.75)
-"""From which share of a run's work to which its steps' power is taken."""
+"""Begin and end of the middle part of a run, as shares of its work."""
 
 _STEADY = 0.1
-"""Relative spread of power below which a run is one piece, start and end included."""
+"""Relative spread of power below which the whole run counts, start-up and shutdown included."""
 
 
 class NoCounterError(GpucastError):
@@ -41,13 +43,13 @@ class NoCounterError(GpucastError):
 
 
 def counter(gpus: Sequence[str]) -> Callable[[], float]:
-    """What reads the joules that these GPUs have used together, from any start.
+    """Return a function that reads the total energy of these GPUs (J), counted from any start.
 
     Args:
         gpus: as ``CUDA_VISIBLE_DEVICES`` names them: numbers or UUIDs.
 
     Raises:
-        NoCounterError: there is no NVML, or it counts no energy of one of them.
+        NoCounterError: NVML is missing, or it does not count the energy of one of them.
     """
     nvml = _nvml()
     handles = []
@@ -88,7 +90,7 @@ def _check(status: int, gpu: str) -> None:
 
 
 class Meter:
-    """Reads a counter beside a program, in a thread of its own, while it is entered."""
+    """Reads a counter in a thread of its own while its context is entered."""
 
     def __init__(self, read: Callable[[], float]) -> None:
         self._read = read
@@ -108,7 +110,7 @@ class Meter:
         while not self._ended.wait(PERIOD):
             try:
                 self.look(time.monotonic(), self._read())
-            except NoCounterError:  # a GPU that was lost: the program will say so
+            except NoCounterError:  # the GPU was lost; the program will report it
                 return
 
     def look(self, now: float, joules: float) -> None:
@@ -117,13 +119,13 @@ class Meter:
             self._changes.append((now, joules))
 
     def between(self, begin: float, end: float) -> tuple[float, float] | None:
-        """Joules between two times (s, monotonic), and the relative half-width of what the counter
-        leaves open: when within one of its periods it changed. None: too short, or not read, or
-        the counter stopped before the end."""
+        """Return the energy between two times (J; s, monotonic) and its relative half-width, since
+        the counter does not tell when within its period energy was used. None: the interval is too
+        short or was not read, or the counter stopped before its end."""
         if end - begin < SHORTEST or len(self._changes) < 3:
             return None
         times, joules = np.array(self._changes).T
-        # Behind the last change nothing is known yet: as before it.
+        # After the last change the power is assumed to be as before it.
         behind = max(0.0, end - float(times[-1]))
         if begin < times[0] or behind > SHORTEST:
             return None
@@ -137,11 +139,11 @@ class Meter:
         return gained, max(behind, float(np.max(np.diff(times)))) / (end - begin)
 
     def at_work(self) -> tuple[float, float] | None:
-        """Watts of the middle of the GPUs' work, and their relative uncertainty as of
-        ``between``. None: too short.
+        """Return the power of the middle part of the GPUs' work (W) and its relative half-width as
+        in ``between``; None if the work is too short.
 
-        Work is the time with power above the lowest; power beyond the level at which half of the
-        energy above the lowest is used counts as that level, so that a short peak is short work.
+        Work is power above the lowest, integrated over time. It is capped at the level below which
+        half of the energy above the lowest is used, so that a short peak is not much work.
         """
         if len(self._changes) < 3:
             return None
@@ -160,14 +162,14 @@ class Meter:
         if known is None:
             return None
         gained, open_ = known
-        # Where work comes in bursts, a slice at each end may be part of one.
+        # If work comes in bursts, a slice at each end may be part of one.
         partly = SLICE * level / gained
         return gained / (end - begin), open_ + partly
 
 
 @contextmanager
 def metered(gpus: Sequence[str] | None, tell: Callable[[str], object]) -> Iterator[Meter | None]:
-    """A meter of these GPUs; None where there are none, or no counter, and why is told."""
+    """Yield a meter of these GPUs; None, after telling why, if there are none or no counter."""
     try:
         read = counter(gpus) if gpus else None
     except NoCounterError as error:

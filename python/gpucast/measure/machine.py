@@ -1,4 +1,4 @@
-"""This machine: what its driver says, and who else computes on it."""
+"""This machine: its driver's answers, and who else computes on it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import time
 from statistics import median
 
 
-def asked(query: str) -> list[list[str]]:
-    """Rows of what ``nvidia-smi`` answers; empty where it cannot be asked."""
+def nvidia_smi(query: str) -> list[list[str]]:
+    """Return the rows that ``nvidia-smi`` prints; none if it does not run."""
     return [[word.strip() for word in line.split(",")] for line in _listing(query)]
 
 
 def occupants() -> list[str]:
-    """Who computes on this machine's GPUs now, as far as the driver tells."""
+    """Return the programs that use this machine's GPUs now, as far as the driver lists them."""
     listing = _listing("--query-compute-apps=pid,process_name,used_memory")
     rows = map(_OCCUPANT.fullmatch, listing)
     return [row.expand(r"\2 (process \1, \3)") for row in rows if row is not None]
@@ -37,7 +37,7 @@ def _listing(query: str) -> list[str]:
 
 
 def sharing() -> str | None:
-    """Whether others compute on its processors, in words; None: nobody does."""
+    """Return a text about others who use this machine's processors; None if nobody does."""
     others = _others_at_work()
     if not others:
         return None
@@ -48,7 +48,7 @@ def sharing() -> str | None:
 
 
 def _others_at_work() -> int:
-    """How many tasks beside ours have a processor or wait for one; 0: not known."""
+    """Return how many other tasks run or wait for a processor; 0 if not known."""
     seen = []
     try:
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""All measurements of one path by our own programs: its transfers, then its steps."""
+"""Measures one path by our own programs: first its transfers, then its steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHARE = 0.15
 """The share of a path's budget that its transfers may take."""
 
 _LEAST_LARGEST = 1 << 20
-"""Bytes of the largest transfer of a short suite, at least."""
+"""Least size of the largest transfer of a short suite (bytes)."""
 
 _MEASURED = {True: "a short suite of transfers and launches is measured",
              False: "transfers and launches are measured"}  # fmt: skip
@@ -43,9 +43,9 @@ class Work:
     """What is to be measured on a path.
 
     Attributes:
-        cells: all of them, those that the file has included.
-        launcher: as in ``Request``; empty where no processes of mpi are started.
-        seconds: what all of it may take; None: no bound.
+        cells: all cells, also those that the file has.
+        launcher: as in ``Request``; empty if no MPI processes are started.
+        seconds: the path's share of the budget (s); None: no limit.
     """
 
     request: Request
@@ -58,7 +58,7 @@ class Work:
 
 
 class OwnRun(PathRun):
-    """Measures a path into a file; a path that ends early ends with a note."""
+    """Measures a path; if it ends early, a note says why."""
 
     def __init__(self, work: Work, store: Store, watcher: Watcher) -> None:
         path = work.path.label
@@ -110,13 +110,14 @@ class OwnRun(PathRun):
                 for record in stepper.measure(cell):
                     yield _with_joules(record, meter)
         except ProgramError as error:
-            if self._device_lost:  # with the cell before this one, whose note says so
+            if self._device_lost:  # lost at the cell before, whose note says so
                 raise
             raise ProgramError(f"at {cell}: {error}") from error
         self._device_lost = isinstance(record, Note)  # perhaps
 
     def _gpus(self, cell: Cell) -> list[str] | None:
-        """Those whose energy is counted: of other paths they may be elsewhere."""
+        """Return the GPUs whose energy is counted; None on other paths, whose GPUs may be
+        elsewhere."""
         if self._work.path.kind != "native" or self._without_counter:
             return None
         allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -129,32 +130,31 @@ class OwnRun(PathRun):
 
     def keep(self, cell: Cell, step: Step) -> None:
         super().keep(cell, step)
-        # Who disturbs is noted with the first cell: where nothing is measured, nobody does.
+        # Other users are noted with the first cell: if nothing is measured, they disturb nothing.
         if self._others is not None:
             self.note(self._others, remark=True)
             self._others = None
 
     def fail(self, cell: Cell, text: str, **about: object) -> None:
-        """As for any program. A series that fails twice for one reason is left out, and at once
-        where it needs a library that is not there; unless the user named its schedule, that is no
-        failure."""
+        """Note a failed visit. A series is left out when it fails twice for the same reason, and at
+        once when it lacks a library, which is no failure unless the user named its schedule."""
         super().fail(cell, text, **about)
         series, missing = cell.series, MISSING_LIBRARY in text
         if missing and self._work.request.choice.schedules is None:
             self.report.failed -= 1
         reason = text.partition(": ")[2]
         if missing or (series, reason) in self._reasons:
-            left = [open_ for open_ in self.visits.open() if open_.series == series]
-            self.visits.left_out.update(left)
-            if left:
-                text = f"{self.report.path}: {len(left)} more cells of {series} left out"
+            rest = [open_ for open_ in self.visits.open() if open_.series == series]
+            self.visits.left_out.update(rest)
+            if rest:
+                text = f"{self.report.path}: {len(rest)} more cells of {series} left out"
                 self.watcher.say(text)
         self._reasons.add((series, reason))
 
     # ---- transfers and launches ----
 
     def _measure_transfers(self) -> None:
-        """Measured once; the whole suite also where the file has a short one."""
+        """Measure transfers once; the whole suite also if the file only has a short one."""
         path, machine = self.report.path, self._work.machine.id
         is_short = self._work.seconds is not None
         enough = {_MEASURED[False], _MEASURED[is_short]}
@@ -174,7 +174,7 @@ class OwnRun(PathRun):
             self.note(f"transfers of path {path}: {message}")
 
     def _short_suite(self) -> ShortSuite:
-        # Beyond the bytes that steps move, curves are straight.
+        # Beyond the sizes that steps transfer, transfer times are linear in size.
         moved = int(max(ALL_PAIRS.to_gpu(cell.n, cell.gpus) for cell in self._work.cells))
         return ShortSuite(
             seconds=max(1.0, _SHARE * self.visits.budget.left()),
@@ -182,7 +182,7 @@ class OwnRun(PathRun):
         )
 
     def _keep_new(self, program: programs.Program) -> None:
-        """Keep all but the records that a suite that was broken off, or a short one, has left."""
+        """Keep the records that the file does not have from an interrupted or a short suite."""
         known = self.store.measured(self._work.machine.id, self.report.path)
         while (record := program.next_record()) is not None:
             if isinstance(record, Note):
@@ -198,7 +198,8 @@ class OwnRun(PathRun):
 
 
 def _with_joules(record: Record, meter: energy.Meter | None) -> Record:
-    """A step that has just ended, with the joules of a step where its steps took long enough."""
+    """Add the energy per step to a step record that was just measured, if its steps took long
+    enough."""
     if meter is None or not isinstance(record, Step):
         return record
     end = time.monotonic()

@@ -1,4 +1,4 @@
-"""Visits to the cells of a path, one after the other, into the file of records; under which id."""
+"""Visits the cells of a path, one after the other, and identifies the machine in the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpucast.data.dataset import same_gpus
 from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.errors import InputError
 from gpucast.measure.design.cells import Cell
-from gpucast.measure.machine import asked
+from gpucast.measure.machine import nvidia_smi
 from gpucast.measure.report import AnswerReport, FitReport
 from gpucast.measure.store import Store
 from gpucast.measure.until import ended_by
@@ -25,15 +25,15 @@ from gpucast.measure.work import HOUR, PathReport, Watcher
 from gpucast.util.gpu_shares import Device
 
 _LONG = 1.0
-"""Seconds of a visit from which on it is brought to the disk at once, which takes milliseconds."""
+"""A visit that took longer (s) is synced to disk at once, which takes milliseconds."""
 
 
 class PathRun:
-    """Keeps what is measured on a path, and reports how it goes.
+    """Records what is measured on a path, and reports progress.
 
     Attributes:
-        visits: those that the file has are counted in it already.
-        report: what became of the path so far.
+        visits: the path's visits, including those that the file has.
+        report: the outcome of the path so far.
     """
 
     def __init__(
@@ -52,27 +52,27 @@ class PathRun:
         self.report = PathReport(path, machine, skipped=sum(visits.counts.values()), device=device)
 
     def measure(self, visit: Callable[[Cell], Iterable[Record]]) -> None:
-        """Make all visits that are wanted and affordable.
+        """Make all visits that are wanted and within the budget.
 
         Args:
-            visit: makes one and returns its records; the last is its step, or a note that says
-                why there is none.
+            visit: makes one visit and returns its records; the last is its step, or a note why
+                there is none.
         """
         visits = self.visits
         self.fit()
         while True:
-            cells, whatever_they_cost = visits.next()
+            cells, unlimited = visits.next()
             if not cells:
                 break
             for cell in cells:
-                affordable = whatever_they_cost or visits.costs(cell) <= visits.budget.left()
+                affordable = unlimited or visits.costs(cell) <= visits.budget.left()
                 if affordable and cell not in visits.left_out:
                     self._make(cell, visit)
             self.store.sync()
             self.fit()
 
     def keep(self, cell: Cell, step: Step) -> None:
-        """A visit was made: write it into the file, and learn from it."""
+        """Record a visit that was made."""
         self.store.append(step)
         self.visits.add(cell, step)
         self.report.measured += 1
@@ -84,19 +84,19 @@ class PathRun:
         self.watcher.finished(self.report.path, what, *self.visits.progress(), seconds)
 
     def fail(self, cell: Cell, text: str, **about: Any) -> None:
-        """A visit failed: a note says why, and the cell is left out until the next start."""
+        """Note why a visit failed, and leave its cell out until the next start."""
         self.visits.left_out.add(cell)
         self.report.failed += 1
         self.note(text, **about)
 
     def note(self, text: str, *, remark: bool = False, **about: Any) -> None:
-        """Write a note into the file, and tell people; a remark is nothing that went wrong."""
+        """Write a note into the file and tell the user; a remark is not about a failure."""
         self.store.note(self.report.machine, self.report.path, text, **about)
         self.report.notes.append(text)
         self.watcher.say(f"note: {text}" if remark else text)
 
     def fit(self) -> None:
-        """Fit the series that have new visits, and tell what the fits say."""
+        """Fit the series that have new visits, and report the fits."""
         if not self.visits.stale:
             return
         path = self.report.path
@@ -109,7 +109,7 @@ class PathRun:
                     self.watcher.answered(path, series, text)
 
     def finish(self) -> None:
-        """Fit what is left to fit, and say how the path ended, unless it ended early."""
+        """Make the last fits, and set the path's status unless it ended early."""
         self.fit()
         if self.report.status != "complete":
             return
@@ -121,7 +121,7 @@ class PathRun:
             self.report.status = "budget"
 
     def answers(self) -> list[AnswerReport]:
-        """The answers to the questions so far."""
+        """Return the answers to the questions so far."""
         seconds, report = self.visits.costs.seconds, self.report
         return [
             AnswerReport(
@@ -138,7 +138,7 @@ class PathRun:
         ]
 
     def fits(self) -> list[FitReport]:
-        """How good the last fit of each series is."""
+        """Return how good the last fit of each series is."""
         every = dict.fromkeys(cell.series for cell in self.visits.cells)
         return [self.visits.fit_report(self.report.path, series) for series in every]
 
@@ -160,11 +160,11 @@ class PathRun:
 
 
 def identified(store: Store, facts: Machine, path: str, named: str | None) -> Machine:
-    """``facts`` under the id of this machine's path in the file, or under a new one.
+    """Return ``facts`` with the id that the file has for this machine's path, or with a new one.
 
     An id is ``NAME/PATH``: records of one id have the same GPUs, and a machine's paths have
-    different ones. NAME is ``named``, or this machine's in the file, or made of
-    facts about it, so that it is the same in the next file.
+    different ones. NAME is ``named``, or this machine's name in the file, or derived from facts
+    about the machine, so that the next file gets the same.
 
     Raises:
         InputError: ``named`` is another machine in the file.
@@ -187,19 +187,19 @@ def identified(store: Store, facts: Machine, path: str, named: str | None) -> Ma
 
 
 def _usual_name(facts: Machine) -> str:
-    """Host and six digits that tell machines of one host name apart; the same at each start.
+    """Return the host name and six digits that distinguish machines of the same name.
 
-    The digits are a hash of the installation's id, host name, CPU and GPUs, which a reader of the
-    published records cannot tell from it.
+    The digits are a hash of the installation's id, host name, CPU and GPUs, which readers of
+    published records cannot recover.
     """
-    listed = asked("--query-gpu=uuid") or []
-    told = [_installation(), facts.host or "", facts.cpu or "", *(row[0] for row in listed)]
-    digest = hashlib.sha256("\n".join(["gpucast machine", *told]).encode()).hexdigest()
+    listed = nvidia_smi("--query-gpu=uuid") or []
+    identity = [_installation(), facts.host or "", facts.cpu or "", *(row[0] for row in listed)]
+    digest = hashlib.sha256("\n".join(["gpucast machine", *identity]).encode()).hexdigest()
     return f"{facts.host or 'machine'}-{digest[:6]}"
 
 
 def _installation() -> str:
-    """systemd's id of the machine; without systemd random letters, new at each start."""
+    """Return systemd's id of the machine; without systemd, random letters at each start."""
     try:
         return Path("/etc/machine-id").read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):

@@ -20,9 +20,9 @@ class Path:
     """A path and its label in the records.
 
     Attributes:
-        servers: addresses of remote GPUs, in the order of their devices; empty on other paths.
-        sync: remote calls are waited for one by one, as DS-CUDA did.
-        threads: CPU threads that act as devices; 0: one for each core.
+        servers: addresses of remote GPUs in the order of their devices; empty on other paths.
+        sync: whether each remote call is waited for, as in DS-CUDA.
+        threads: number of CPU threads that act as devices; 0: one per core.
     """
 
     label: str
@@ -32,20 +32,20 @@ class Path:
 
     @property
     def kind(self) -> PathKind:
-        """Which devices it has: CPU threads, this machine's GPUs, or servers'."""
+        """Kind of its devices: CPU threads, this machine's GPUs, or GPUs of servers."""
         if self.servers:
             return "remote"
         return "host" if self.label == "host" else "native"
 
     @property
     def engine(self) -> list[str]:
-        """The programs' options for its devices."""
+        """The programs' command-line options that select its devices."""
         if self.kind == "host":
             return ["--engine", "host", "--host-devices", str(self.threads)]
         return ["--engine", "cuda"]
 
     def environment(self, secret_file: FilePath | None = None) -> dict[str, str] | None:
-        """The environment of a program that runs on the path; None: unchanged.
+        """Return the environment of a program that runs on the path; None: unchanged.
 
         Raises:
             GpucastError: gpucast was built without remote GPUs.
@@ -60,12 +60,12 @@ NATIVE = Path("native")
 
 
 def parse_paths(text: str) -> list[Path]:
-    """``host``, ``host:8`` (eight CPU threads as devices, otherwise one for each core), ``native``,
-    ``LABEL=HOST:PORT+HOST:PORT`` (servers) and ``LABEL=sync:HOST:PORT`` (the same, each call waited
-    for), separated by commas.
+    """Parse paths, separated by commas: ``host``, ``host:8`` (eight CPU threads as devices instead
+    of one per core), ``native``, ``LABEL=HOST:PORT+HOST:PORT`` (servers) and
+    ``LABEL=sync:HOST:PORT`` (servers, with each call waited for).
 
     Raises:
-        InputError: what is none of these, or a label twice.
+        InputError: a path has another form, or a label is given twice.
     """
     paths = [_parse(part.strip(), text) for part in text.split(",")]
     labels = [path.label for path in paths]

@@ -1,4 +1,4 @@
-"""Programs under way: in a group of their own, which ends with them and with us."""
+"""Starts and ends programs, each in a process group that ends with it and with this process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import time
 from typing import Any
 
 END_SECONDS = 5.0
-"""How long a program that was asked to end may take before it is killed."""
+"""Time (s) that a program has to end after SIGTERM before it is killed."""
 
 _LONGEST_PAUSE = 0.02
-"""Between two looks at a program that has a time limit."""
+"""Longest time (s) between two checks of a program that has a time limit."""
 
 
 def start(words: list[str], **options: Any) -> subprocess.Popen[bytes]:
-    """``subprocess.Popen`` in a session of its own: Ctrl-C reaches us, and we end it.
+    """Start a program in a session of its own, so that Ctrl-C reaches only this process, which ends
+    it.
 
     Raises:
         OSError: it cannot be started.
@@ -27,7 +28,7 @@ def start(words: list[str], **options: Any) -> subprocess.Popen[bytes]:
 
 
 def has_ended(process: subprocess.Popen[bytes], seconds: float | None = None) -> bool:
-    """Whether it ends within this time (None: waits for it); it is not reaped."""
+    """Wait at most this time (s; None: no limit); return whether it has ended. It is not reaped."""
     options = os.WEXITED | os.WNOWAIT
     if seconds is None:
         return os.waitid(os.P_PID, process.pid, options) is not None
@@ -43,12 +44,12 @@ def has_ended(process: subprocess.Popen[bytes], seconds: float | None = None) ->
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End it, if it has not ended, and what it started in its group."""
+    """End a program, if it has not ended, and all processes of its group."""
     if process.returncode is not None:
-        return  # reaped: its number may be another's by now
+        return  # reaped: another process may have its number by now
     _signal(process, signal.SIGTERM)
     has_ended(process, END_SECONDS)
-    _signal(process, signal.SIGKILL)  # what a launcher started, too, and may have left behind
+    _signal(process, signal.SIGKILL)  # also what a launcher started and left behind
     process.wait()
 
 
@@ -58,7 +59,7 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _end_with_parent() -> None:
-    # However this process ends, nothing goes on measuring behind the next one's back.
+    # A program must not go on after this process has died, beside the next campaign.
     set_parent_death_signal = 1  # PR_SET_PDEATHSIG
     _LIBC.prctl(set_parent_death_signal, signal.SIGTERM)
 

@@ -1,4 +1,4 @@
-"""The measuring programs: found, started, asked, listened to."""
+"""Finds and starts our own measuring programs, sends them cells and reads their records."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ MDAPP = "gpucast-mdapp"
 
 
 class ProgramError(GpucastError):
-    """A program ended before it had done what it was asked for."""
+    """A program ended before it had done its work."""
 
 
 def find(name: str) -> str:
-    """A program: as installed, or in PATH.
+    """Return a program of gpucast, as installed or in PATH.
 
     Raises:
         GpucastError: it is in neither.
     """
     program = installed.program(name)
     if program is None:
-        raise GpucastError(f"{name}: not there, neither beside {sys.executable} nor in PATH")
+        raise GpucastError(f"{name}: found neither beside {sys.executable} nor in PATH")
     return program
 
 
 class Program:
-    """A program under way that writes records to stdout; ended with the block it is used in."""
+    """A running program that writes records to stdout; leaving its context ends it."""
 
     def __init__(self, words: Sequence[str], environment: Mapping[str, str] | None) -> None:
         names = [os.path.basename(word) for word in words]
@@ -67,34 +67,34 @@ class Program:
         self.end()
 
     def tell(self, line: str) -> None:
-        """Write a line to its stdin; one that has ended does not hear it."""
+        """Write a line to its stdin, if it has not ended."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
 
     def next_record(self) -> Record | None:
-        """The next record that it writes; None at the end.
+        """Return the next record that it writes; None at the end.
 
         Raises:
-            ProgramError: it wrote what is no record.
+            ProgramError: it wrote something that is not a record.
         """
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line.endswith(b"\n"):
-            return None  # half a line, where it was killed
+            return None  # an incomplete line: it was killed
         try:
             return jsonl.parse(line, self._name).records[0]
         except InputError as error:
             raise ProgramError(f"what it wrote is no record: {error}") from error
 
     def read(self) -> bytes:
-        """All that it writes, to its end."""
+        """Return all that it writes until its end."""
         assert self._process.stdout is not None
         return self._process.stdout.read()
 
     def finish(self) -> tuple[int, str]:
-        """Let it come to its end: exit status, and why it ended early (or what it said last)."""
+        """Wait until it ends; return exit status and its error message (or its last line)."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
@@ -108,7 +108,7 @@ class Program:
         return status, message or f"{self._name} ended with exit status {status}"
 
     def end(self) -> None:
-        """End it, if it has not ended."""
+        """End it, if it has not ended yet."""
         processes.end(self._process)
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:
@@ -120,15 +120,15 @@ class Program:
         lines = self._errors.read().decode(errors="replace").splitlines()
         told = [line.partition(": error: ")[2] for line in lines if ": error: " in line]
         spoken = [line for line in lines if line.strip()]
-        # Programs only know that a device is not available; the client of remote GPUs knows why.
-        return remote.client_said(lines) or (told or spoken or [""])[-1]
+        # A program only sees that a device is missing; the client of remote GPUs knows why.
+        return remote.client_message(lines) or (told or spoken or [""])[-1]
 
 
 def probe(path: Path, environment: Mapping[str, str] | None) -> Machine:
-    """The machine with the devices of a path, as the programs see it.
+    """Return the machine with the devices of a path, as the programs see it.
 
     Raises:
-        ProgramError: it has none; the message says why.
+        ProgramError: it has no devices; the message says why.
     """
     with Program([find(MICROBENCH), "topology", *path.engine], environment) as program:
         text = program.read()
@@ -154,8 +154,8 @@ def transfers(
     machine: str,
     short: ShortSuite | None = None,
 ) -> Program:
-    """All transfers, launches and host memory that the program can measure, or a short suite, which
-    does not look at what differs from run to run either."""
+    """Start measuring all transfers, launches and host memory, or a short suite, which also skips
+    the scatter from run to run."""
     words = [find(MICROBENCH), "measure", *path.engine, *_labels(path, machine)]
     if short is not None:
         words += ["--what", "transfers,launches,skeleton", "--fresh", "0"]
@@ -166,10 +166,9 @@ def transfers(
 
 
 class Stepper:
-    """Measures cells one after the other, in one process as long as that can measure them.
-
-    ``launcher`` starts the processes of the schedule mpi, ``{ranks}`` standing for their number;
-    other schedules run in one process.
+    """Measures cells one after the other, in the same process if possible. ``launcher`` starts the
+    processes of the schedule mpi; ``{ranks}`` stands for their number. Other schedules run in one
+    process.
     """
 
     def __init__(
@@ -196,18 +195,18 @@ class Stepper:
         self._leave()
 
     def measure(self, cell: Cell) -> Iterator[Record]:
-        """Records up to the cell's own: its step, or a note of why there is none. A machine record
-        comes first where a program was started.
+        """Yield records up to the cell's step, or a note why there is none. If a program had to be
+        started, its machine record comes first.
 
         Raises:
-            ProgramError: the program ended without an answer.
+            ProgramError: the program ended without measuring the cell.
         """
         program = self._program_for(cell)
         program.tell(cell.line)
         while (record := program.next_record()) is not None:
             yield record
             if _answers(record, cell):
-                # Several processes cannot go on without one of them: all end where one failed.
+                # If one of several processes has failed, the others cannot go on.
                 if isinstance(record, Note) and self._ranks:
                     self._leave()
                 return

@@ -1,4 +1,4 @@
-"""What a campaign tells when it has ended."""
+"""The report of a campaign that has ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpucast.util.gpu_shares import GPU, Device
 
 @dataclass(frozen=True)
 class FitReport:
-    """How well the cells of a series that were measured are fitted, or why they are not."""
+    """How well a series is fitted, or why it is not."""
 
     path: str
     schedule: str | None = None
@@ -31,10 +31,10 @@ class AnswerReport:
     """The answer to a question about the steps of a series.
 
     Attributes:
-        seconds_left: about how long visits would take that make all questions to these steps sure;
-            None: not known, or no visits do.
-        gpu_hours_left: the same in hours of their GPUs; ``device``: what these are.
-        outlook: in words, what would make it sure, or what more visits would bring.
+        seconds_left: estimated time (s) of the visits that would answer all questions to this
+            series with certainty; None: not known, or no visits would.
+        gpu_hours_left: the same in GPU hours; ``device``: what counts as a GPU.
+        outlook: a text about what would make the answer certain, or what more visits would bring.
     """
 
     path: str
@@ -59,7 +59,7 @@ class AnswerReport:
 
 @dataclass
 class Report:
-    """What became of a campaign, and what the fits say of it so far; JSON-ready by ``to_dict``."""
+    """The outcome of a campaign, with its fits and answers."""
 
     file: str
     paths: list[PathReport] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The file of a campaign: whole lines only, one writer at a time, never less than it held."""
+"""The file of a campaign: whole lines only, one writer at a time, and it never shrinks."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ PathLike = str | os.PathLike[str]
 
 
 class Store:
-    """Records of a file, and those added to it.
+    """A file of records, to which records are added.
 
-    Opening reads what is there. Half a last line, which a killed run or a power failure leaves, is
-    cut off; anything else that is no record is refused and left alone. A file that is no regular
-    one (a pipe, a device) is written as it is. A new file that got no record is removed again.
+    Opening reads the file. An incomplete last line, left by a killed run or a power failure, is cut
+    off; a file with anything else that is not a record is refused and left unchanged. To a file
+    that is not regular (a pipe, a device), records are only written. A new file that got no record
+    is removed again.
 
-    Before each record it is made sure that the file is still the one under this name and as long as
-    it was written. Where somebody removed, replaced, cut or lengthened it, nothing more is written
-    there, and all that is known is saved beside it, as ``NAME.saved`` (``NAME.saved2``, ...).
+    Before each record, the file is checked: its name must still refer to it, and its size must be
+    as written. If somebody has removed, replaced, cut or extended it, nothing more is written to
+    it, and all records are saved beside it as ``NAME.saved`` (``NAME.saved2``, ...).
 
     Attributes:
-        warnings: what opening the file changed; one line each.
+        warnings: lines about what opening the file changed.
 
     Raises:
-        InputError: the file cannot be read or written, holds what is no record, is a link to
-            nowhere, or another program writes to it.
+        InputError: the file cannot be read or written, holds something that is not a record, is a
+            dangling link, or another program writes to it.
     """
 
     def __init__(self, path: PathLike) -> None:
@@ -48,7 +49,7 @@ class Store:
         self._lost: str | None = None
         self._made = not os.path.exists(self.name)
         if self._made and os.path.islink(self.name):
-            raise InputError("is a link to nowhere; remove it or name another", file=self.name)
+            raise InputError("is a dangling link; remove it or name another", file=self.name)
         try:
             self._handle = os.open(self.name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             self._regular = stat.S_ISREG(os.fstat(self._handle).st_mode)
@@ -75,15 +76,16 @@ class Store:
 
     @property
     def entries(self) -> list[Entry]:
-        """Everything but machines, in the order written."""
+        """All records but machines, in the order written."""
         return self._entries
 
     def append(self, record: Record) -> None:
         """Write a record, as one whole line.
 
         Raises:
-            GpucastError: it cannot be written (disk full); the file then ends with the last whole
-                line. Or it is no longer what was written; what was measured is saved beside it.
+            GpucastError: it cannot be written (disk full), in which case the file ends with its
+                last whole line; or the file was changed by others, in which case all records are
+                saved beside it.
         """
         self._require_unchanged(record)
         line = (jsonl.to_line(record) + "\n").encode()
@@ -94,7 +96,7 @@ class Store:
                 written += os.write(self._handle, line[written:])
         except OSError as error:
             raise GpucastError(f"{self.name}: {error.strerror}") from error
-        finally:  # also where Ctrl-C comes in between
+        finally:  # also after Ctrl-C
             if self._regular and os.fstat(self._handle).st_size < begin + len(line):
                 os.ftruncate(self._handle, begin)
             else:
@@ -102,7 +104,7 @@ class Store:
         self._keep(record)
 
     def note(self, machine: str | None, path: str, text: str, **about: object) -> bool:
-        """Write a note, unless the file says the same already; whether it was written."""
+        """Write a note unless the file already has it; return whether it was written."""
         made = jsonl.made(Note, machine=machine, path=path, text=text, about=about or None)
         if any(isinstance(entry, Note) and _same_note(entry, made) for entry in self._entries):
             return False
@@ -110,21 +112,21 @@ class Store:
         return True
 
     def sync(self) -> None:
-        """Bring what was written to the disk: a power failure then loses nothing of it.
+        """Sync the file to disk, so that a power failure loses nothing.
 
         Raises:
-            GpucastError: the file is no longer what was written; what was measured is saved.
+            GpucastError: the file was changed by others; all records are saved beside it.
         """
         self._require_unchanged()
         if self._regular:
             os.fsync(self._handle)
 
     def dataset(self) -> Dataset:
-        """What the file holds."""
+        """Return the file's records as a dataset."""
         return from_records(self.name, [*self.machines, *self._entries])
 
     def steps(self, machine: str, path: str) -> list[Step]:
-        """The steps of a path on a machine."""
+        """Return the steps of a path on a machine."""
         return [
             entry
             for entry in self._entries
@@ -132,7 +134,7 @@ class Store:
         ]
 
     def measured(self, machine: str, path: str) -> Counter[tuple[object, ...]]:
-        """How often each cell of a path was measured, by what names it."""
+        """Count the records of each cell of a path, by the cell's key."""
         return Counter(
             cell(entry)
             for entry in self._entries
@@ -152,7 +154,8 @@ class Store:
         self._handle = -1
 
     def _require_unchanged(self, record: Record | None = None) -> None:
-        """Or save what is known, and the record that was to be written."""
+        """If the file was changed by others, save all records, with the one to be written, and
+        fail."""
         if self._lost is None and (happened := self._what_happened()) is not None:
             saved = self._save_beside([] if record is None else [record])
             self._lost = f"{self.name}: {happened} while it was measured into; {saved}"
@@ -164,19 +167,19 @@ class Store:
             return None
         ours = os.fstat(self._handle)
         try:
-            there = os.stat(self.name)
+            now = os.stat(self.name)
         except FileNotFoundError:
             return "was removed"
         except OSError as error:
             return f"cannot be reached ({error.strerror})"
-        if (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino):
+        if (now.st_dev, now.st_ino) != (ours.st_dev, ours.st_ino):
             return "was replaced by another file"
         if ours.st_size != self._size:
             return "was changed by somebody else"
         return None
 
     def _save_beside(self, more: list[Record]) -> str:
-        """Save everything under a name that is free, and say where it is."""
+        """Save all records under an unused name; return a text that says where."""
         known: list[Record] = [*self.machines, *self._entries, *more]
         if not known:
             return "nothing was measured yet"
@@ -197,7 +200,7 @@ class Store:
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            # Where a file system knows no locks, nothing is said.
+            # A file system without locks is tolerated.
             if error.errno == errno.EWOULDBLOCK:
                 self._made = False
                 raise InputError("another program is writing to it", file=self.name) from error
@@ -210,7 +213,7 @@ class Store:
             whole, cut, half = content, b"", b""
         if half and not half.startswith(b"{"):
             line = content.count(b"\n") + 1
-            raise InputError("is no record; the file is left as it is", file=self.name, line=line)
+            raise InputError("is not a record; the file is unchanged", file=self.name, line=line)
         if whole.strip():
             for record in jsonl.parse(whole + b"\n", self.name).records:
                 self._keep(record)

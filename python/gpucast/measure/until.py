@@ -1,4 +1,4 @@
-"""Questions to a campaign: what its fits answer, which visits narrow that most, when it may end."""
+"""Questions of a campaign: the fits' answers, the visits that reduce their uncertainty, the end."""
 
 from __future__ import annotations
 
@@ -19,32 +19,34 @@ from gpucast.util.gpu_shares import GPU, Device
 from gpucast.util.units import long_duration
 
 LOOK_AHEAD = 40
-"""Most visits of a plan: the next fit knows better what further ones would tell."""
+"""Most visits of a plan; the next fit is better at planning further ones."""
 
 CONFIRMED = 2
-"""Fits in a row, each with new visits, that must be sure: of many the first that seems sure is so
-by chance more often than it says. A fit to visits that the file had needs no second one, so that a
-campaign that was sure is not continued."""
+"""Number of fits in a row, each with new visits, that must be certain: among many fits, the first
+that seems certain is too often so by chance. A fit to visits that the file already had needs no
+second one, so that a campaign that was certain is not continued."""
 
 HOPELESS = 0.9
-"""A question is hopeless where all planned visits would leave more than this share of what is open,
-and those since the last fit did so, too. A plan takes the model's form as given, of which visits
-may say more than it knows: hence both."""
+"""A question is hopeless if all planned visits would leave more than this share of its uncertainty,
+and the visits since the last fit have left more as well. The second condition is needed because a
+plan takes the model's form as given, and visits may reveal a better one."""
 
 CANDIDATES = 100
-"""Most cells among which visits are chosen, spread over all that may be visited."""
+"""Most candidates for visits, spread over all cells that may be visited."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Visits for what is not sure yet.
+    """Visits for the questions that are not answered with certainty yet.
 
     Attributes:
-        order: the one that narrows most for its time first; a cell may be there several times.
-        gains: share of the variance asked about that each takes off, per second.
-        enough: visits that make all sure, as far as the model knows; None: these do not.
-        open: the share of what is open that all of them leave, of the question with the most.
-        shares: the same share of each question; None where they are not made for it.
+        order: cells to visit, the most informative per time first; a cell may occur several times.
+        gains: share of the variance in question that each visit removes, per second.
+        enough: visits that make all answers certain according to the model; None: these visits do
+            not suffice.
+        open: the share of its uncertainty that a question keeps after all visits, largest over
+            questions.
+        shares: that share for each question; None if the visits are not planned for it.
     """
 
     order: list[Cell]
@@ -59,9 +61,9 @@ class _Part:
     """Visits for one question.
 
     Attributes:
-        visits: each with the share of the variance that it takes off, per second.
-        share: the share of what is open that all of them leave.
-        enough: the visits that make it sure; None: these do not.
+        visits: pairs of the share of the variance that a visit removes, per second, and its cell.
+        share: the share of its uncertainty that the question keeps after all visits.
+        enough: the visits that make its answer certain; None: these visits do not suffice.
     """
 
     visits: list[tuple[float, Cell]]
@@ -70,7 +72,7 @@ class _Part:
 
 
 class Until:
-    """Questions to one series of steps."""
+    """The questions about one series of steps."""
 
     def __init__(
         self,
@@ -83,9 +85,9 @@ class Until:
     ) -> None:
         """
         Args:
-            cells: those of the series; ``device``: what their GPU counts count.
-            costs: of a visit; ``visits``: how many of each were made, kept up to date by the
-                caller; ``most``: visits of a cell at most.
+            cells: the series's cells; ``device``: what their GPU counts count.
+            costs: expected cost of a visit; ``visits``: number of visits of each cell, kept up to
+                date by the caller; ``most``: most visits of a cell.
         """
         pairs = pairs_of(cells)
         self._questions = [question.about(pairs) for question in questions]
@@ -102,10 +104,10 @@ class Until:
         self.plan: Plan | None = None
 
     def update(self, model: Model | None, left: Sequence[Cell], why_not: str = "") -> None:
-        """After a fit.
+        """Update answers and plan after a fit.
 
         Args:
-            left: cells that may be visited again; ``why_not``: there is no model.
+            left: cells that may be visited again; ``why_not``: why there is no model.
         """
         before = self.answers
         self._any_left = bool(left)
@@ -127,18 +129,17 @@ class Until:
 
     @property
     def reached(self) -> bool:
-        """Whether all is sure enough."""
+        """Whether all answers are certain enough."""
         return self._sure_before >= CONFIRMED
 
     @property
     def hopeless(self) -> bool:
-        """Whether no visits here would make it much surer, as two fits in a row say."""
+        """Whether, according to two fits in a row, no visits here would help much."""
         return self._hopeless_before >= CONFIRMED
 
     def seconds_left(self, seconds: Callable[[Cell], float]) -> float | None:
-        """The sum over the visits that would make all answers sure; None: not known.
-
-        ``seconds``: what a visit of a cell takes, in any unit.
+        """Return the total time of the visits that would make all answers certain; None: not known.
+        ``seconds`` gives the time of a visit, in any unit.
         """
         if self.reached:
             return 0.0
@@ -147,15 +148,15 @@ class Until:
         return sum(map(seconds, self.plan.enough))
 
     def in_words(self, seconds: Callable[[Cell], float]) -> list[str]:
-        """What is known, and what it would take to be sure, a line a question."""
+        """Return a line for each question: its answer, and what would make it certain."""
         return [
             f"{known.question}? {known.text}; {left}"
             for known, left in zip(self.answers, self.outlooks(seconds), strict=True)
         ]
 
     def outlooks(self, seconds: Callable[[Cell], float]) -> list[str]:
-        """What it would take to be sure, a line a question; where no planned visits are enough, how
-        far they would come."""
+        """Return a line for each question: the visits that would make its answer certain or, if the
+        planned visits do not suffice, how much they would help."""
         if self.reached:
             return ["sure enough"] * len(self.answers)
         if not self._started():
@@ -173,7 +174,7 @@ class Until:
         return [f"sure enough after about {visits}, {long_duration(takes)}"] * len(self.answers)
 
     def _beyond(self, i: int, plan: Plan) -> str:
-        """How far the planned visits bring one question, where they do not make all sure."""
+        """Return how much the planned visits help one question, if they do not answer all."""
         question, answered, share = self._questions[i], self.answers[i], plan.shares[i]
         visits = _more_visits(len(plan.order))
         if answered.sure:
@@ -181,13 +182,13 @@ class Until:
         if share is None or answered.open is None:
             return "what it takes is not known yet"
         if share > HOPELESS:
-            return f"{visits} of these cells would hardly make it surer, cells nearer to it may"
+            return f"{visits} of these cells would hardly help; cells nearer to the question may"
         sign = "± " if question.kind == "forecast" else ""
         after, enough = _in_percent(share * answered.open), _in_percent(question.within)
         return f"{visits} would bring it to about {sign}{after}, sure enough is {sign}{enough}"
 
     def _started(self) -> bool:
-        """Whether enough cells were visited: a fit to fewer seems surer than it is."""
+        """Whether enough cells were visited: a fit to fewer is overconfident."""
         visited = sum(self._visits.get(cell, 0) > 0 for cell in self._cells)
         return visited >= min(START, len(self._cells))
 
@@ -218,7 +219,7 @@ class Until:
     def _part(
         self, model: Model, question: Question, known: Answer, among: Sequence[Cell]
     ) -> _Part | None:
-        """The visits that one question needs; None: it cannot be told."""
+        """Return the visits for one question; None if they cannot be planned."""
         try:
             advice = next_cells(
                 model,
@@ -252,14 +253,15 @@ def _in_percent(share: float) -> str:
 
 
 def _fell(before: Answer, now: Answer) -> bool:
-    """Whether a question that is not sure yet became much surer."""
+    """Whether the uncertainty of an unanswered question fell considerably."""
     if now.sure or now.open is None:
         return False
     return before.open is None or now.open < HOPELESS * before.open
 
 
 def ended_by(until: Mapping[StepSelection, Until]) -> Literal["sure", "unsure"] | None:
-    """Whether nothing more need be measured: all is sure, or what is not sure gets no surer."""
+    """Return ``sure`` if all questions are answered, ``unsure`` if the others are hopeless, else
+    None."""
     if not until or not all(asked.reached or asked.hopeless for asked in until.values()):
         return None
     return "sure" if all(asked.reached for asked in until.values()) else "unsure"

@@ -1,4 +1,4 @@
-"""The visits of a path's cells: which were made, what may be spent on more, which ones are next."""
+"""The visits of a path's cells: those made, the budget, and those that come next."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from gpucast.model.fitted import Model
 from gpucast.util.gpu_shares import Device
 
 Fit = Callable[[Dataset, StepSelection], Model]
-"""Fits the steps of a series; raises InputError where the data do not determine a model."""
+"""Fits the steps of a series; raises InputError if the data do not determine a model."""
 
 
 class Budget:
-    """What may be spent on visits: seconds, or GPU seconds where GPU hours are counted.
+    """The budget of a campaign: in seconds, or in GPU seconds if GPU hours are limited.
 
     Attributes:
-        whole: all of it; infinite where nothing bounds it.
-        spent: GPU seconds of this start, failed visits included.
+        whole: the whole budget; infinite without a limit.
+        spent: GPU seconds of this start, including failed visits.
     """
 
     def __init__(self, seconds: float | None = None, gpu_hours: float | None = None) -> None:
@@ -47,11 +47,11 @@ class Budget:
         self.spent += seconds * gpus
 
     def unspent(self) -> float:
-        """The part that has not been spent yet."""
+        """Return the part that has not been spent yet."""
         return self.whole - (self.spent if self.by_gpu else time.monotonic() - self._begin)
 
     def left(self) -> float:
-        """The part that may be spent on visits that nobody has begun."""
+        """Return the part that is available for visits that have not begun."""
         return self.unspent()
 
 
@@ -59,13 +59,13 @@ class Visits:
     """All visits of a path's cells.
 
     Attributes:
-        cells: all of them, those that the file has included.
-        counts: visits of each cell that the file has.
-        most: visits that a cell gets at most.
-        chooses: whether a budget or questions choose cells; otherwise all get all visits.
+        cells: all cells, also those that the file has.
+        counts: number of visits of each cell in the file.
+        most: most visits of a cell.
+        chooses: whether cells are chosen by budget or questions; otherwise each gets all visits.
         left_out: cells that failed, until the next start.
-        until: questions to each series.
-        stale: series with visits that no fit has seen.
+        until: the questions about each series.
+        stale: series with visits since their last fit.
         fit_seconds: processor time of the last fits.
     """
 
@@ -83,10 +83,10 @@ class Visits:
         """
         Args:
             device: what GPU counts count.
-            order: where nothing is chosen, the next cells of a pass, in order; its arguments are
-                the cells that are left of the pass, the number of the pass from 1, and the seconds
-                that the last fits took.
-            known: visits that the file has.
+            order: returns the next cells of a pass if cells are not chosen; its arguments are the
+                remaining cells of the pass, the number of the pass from 1, and the time of the last
+                fits (s).
+            known: visits in the file.
         """
         self.cells = list(cells)
         self.counts: Counter[Cell] = Counter()
@@ -103,24 +103,24 @@ class Visits:
         self._order = order
         for cell, step in known:
             self.add(cell, step)
-        # Questions tell these visits from new ones.
+        # Questions distinguish these visits from new ones.
         asked = (costs, self.counts, self.most, device)
         every = dict.fromkeys(cell.series for cell in self.cells if bounds.until)
         self.until = {series: Until(bounds.until, self.of(series), *asked) for series in every}
 
     def add(self, cell: Cell, step: Step) -> None:
-        """Count a visit, and learn from it."""
+        """Count a visit, and update expected costs."""
         self.counts[cell] += 1
         seconds = 0.0 if step.visit is None else step.visit.seconds
         self.costs.learn(cell, seconds, float(np.median(step.seconds)))
         self.stale.add(cell.series)
 
     def of(self, series: StepSelection) -> list[Cell]:
-        """The cells of a series."""
+        """Return the cells of a series."""
         return [cell for cell in self.cells if cell.series == series]
 
     def to_do(self) -> list[Cell]:
-        """A cell for each visit that is left."""
+        """Return a cell for each visit that remains."""
         return [
             cell
             for cell in self.cells
@@ -129,14 +129,14 @@ class Visits:
         ]
 
     def open(self) -> list[Cell]:
-        """Cells that may be visited once more."""
+        """Return the cells that may be visited once more."""
         return list(dict.fromkeys(self.to_do()))
 
     def next(self) -> tuple[list[Cell], bool]:
-        """The cells to visit before the next fit, in order, and whether the budget does not matter:
-        all cells are wanted, or this one tells what the others cost.
+        """Return the cells to visit before the next fit, in order, and whether to ignore the
+        budget, because all cells are wanted or this one is needed to predict costs.
 
-        No cells where none is left or affordable, or all answers are sure.
+        No cells are returned if none remains or is affordable, or all questions are answered.
         """
         cells = self.open()
         if not cells or ended_by(self.until):
@@ -156,8 +156,8 @@ class Visits:
         ), False
 
     def fit(self, data: Dataset) -> Iterator[tuple[StepSelection, Model | None]]:
-        """Fit the stale series again; costs and answers follow. Each with its model; None: the data
-        do not determine one."""
+        """Fit the stale series again, and update costs and answers. Yield each series with its
+        model; None if the data do not determine one."""
         begin = time.process_time()
         thinned = coarsened(data)
         for series in sorted(self.stale):
@@ -176,7 +176,7 @@ class Visits:
         self.fit_seconds = time.process_time() - begin
 
     def fit_report(self, path: str, series: StepSelection) -> FitReport:
-        """How good the last fit of a series is, or why there is none."""
+        """Return how good the last fit of a series is, or why there is none."""
         about = FitReport(
             path, series.schedule, series.kernel, series.memory, series.program, series.case
         )
@@ -192,13 +192,13 @@ class Visits:
         )
 
     def progress(self) -> tuple[int, int, float]:
-        """Visits made, how many there are in all, and about how many seconds are left."""
+        """Return the visits made, the visits in all, and the estimated remaining time (s)."""
         to_do = self.to_do()
         total = self.most * len(self.cells)
         left = sum(map(self.costs.seconds, to_do))
         if not self.budget.by_gpu:
             left = min(left, self.budget.unspent())
-        elif to_do:  # GPU hours are taken to go to visits of all GPU counts in proportion
+        elif to_do:  # GPU hours are assumed to be spread evenly over the remaining visits
             left *= min(1.0, self.budget.unspent() / sum(map(self.costs, to_do)))
         enough = [until.seconds_left(self.costs.seconds) for until in self.until.values()]
         if enough and None not in enough:
@@ -206,22 +206,21 @@ class Visits:
         return total - len(to_do), total, max(0.0, left)
 
 
-# --- which cells are visited next, a few seconds of measuring at a time ---
+# --- choice of the cells for the next few seconds of measurement ---
 
 
 SECONDS = 4.0
-"""Seconds of measuring between two fits."""
+"""Seconds of measurement between two fits."""
 
 FIT_SECONDS = 0.2
-"""Seconds of fitting that are allowed for each visit."""
+"""Time of fitting (s) that is tolerated for each visit."""
 
 
 def cheapest_round(
     cells: Sequence[Cell], costs: Callable[[Cell], float], fit_seconds: float
 ) -> list[Cell]:
-    """The cheapest cells, for the time of a round: an interruption then loses little.
-
-    ``fit_seconds``: how long the fits after the last round took.
+    """Return the cheapest cells for one round; rounds are short so that an interruption loses
+    little. ``fit_seconds`` is the time of the fits after the last round.
     """
     return up_to(_round_seconds(fit_seconds), sorted(cells, key=costs), costs)
 
@@ -234,15 +233,15 @@ def spread_round(
     until: Mapping[StepSelection, Until],
     fit_seconds: float,
 ) -> list[Cell]:
-    """The next cells of a pass in an order that is spread over all cells (``design.cells``).
+    """Return the next cells of a pass in an order that is spread over all cells (``design.cells``).
 
-    Where questions are asked, after six cells of a series the visits that narrow its answers most
-    for their time, by its last fit.
+    With questions, once six cells of a series are visited, return the visits that reduce the
+    uncertainty of its answers most per time according to its last fit.
 
     Args:
-        left: what may be spent, in the unit of ``costs``.
-        visits: how many each cell has had.
-        until: questions to each series; empty: none is asked.
+        left: remaining budget, in the unit of ``costs``.
+        visits: number of visits of each cell.
+        until: the questions about each series; may be empty.
         fit_seconds: as ``cheapest_round``.
     """
     least = max(1, round(fit_seconds / FIT_SECONDS))
@@ -254,7 +253,7 @@ def spread_round(
 def _by_questions(
     cells: Sequence[Cell], visits: Mapping[Cell, int], until: Mapping[StepSelection, Until]
 ) -> list[Cell]:
-    """First cells of series whose fits do not say yet what to visit, then what the plans say."""
+    """Return first cells of series that have no plan yet, then the cells of the plans."""
     first: list[Cell] = []
     ranked: list[tuple[float, Cell]] = []
     for series, asked in until.items():
@@ -265,19 +264,20 @@ def _by_questions(
         elif not asked.reached:
             first += in_turn(own, visits)[:START]
     ranked.sort(key=lambda item: -item[0])
-    # A cell that a plan would visit several times is visited once, and then fitted.
+    # A cell that a plan visits several times is visited once before the next fit.
     return list(dict.fromkeys([*first, *(cell for _, cell in ranked)]))
 
 
 def _round_seconds(fit_seconds: float) -> float:
-    """Fits may take a fifth of the time."""
+    """Return the length of a round (s), of which fits take at most a fifth."""
     return max(SECONDS, 4 * fit_seconds)
 
 
 def up_to(
     seconds: float, cells: Sequence[Cell], costs: Callable[[Cell], float], least: int = 1
 ) -> list[Cell]:
-    """The first cells that together take no longer than ``seconds``; ``least`` of them anyway."""
+    """Return the first cells that take at most ``seconds`` in total, but at least ``least``
+    cells."""
     chosen: list[Cell] = []
     spent = 0.0
     for cell in cells:

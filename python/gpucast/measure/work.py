@@ -1,4 +1,4 @@
-"""What a user asks of a campaign, who is told how it goes, and what became of a path."""
+"""What the user requests of a campaign, who is told of its progress, and the outcome of a path."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ from gpucast.util.gpu_shares import GPU, Device
 HOUR = 3600.0
 
 VISITS = 6
-"""Visits that a cell gets at most where a budget is shared out: their mean has 40 % of the noise of
-one, and more of them would lower it slowly."""
+"""Default of the most visits of a cell with a budget or questions: their mean has 40 % of the noise
+of one visit, and more visits would reduce it slowly."""
 
 Status = Literal["complete", "sure", "unsure", "budget", "ended", "failed"]
 
 
 class Watcher(Protocol):
-    """Who is told how it goes."""
+    """Receives the progress of a campaign."""
 
     def under_way(self, path: str, what: str, done: int, total: int, left: float) -> None:
-        """A cell is begun, after ``done`` visits of ``total``; ``left``: about how many seconds."""
+        """A visit begins, after ``done`` of ``total``; ``left`` is the estimated remaining time
+        (s)."""
 
     def finished(
         self, path: str, what: str, done: int, total: int, left: float, step: float
     ) -> None:
-        """A cell is measured, with the arguments of ``under_way``; ``step``: seconds of a step."""
+        """A visit has ended; arguments as of ``under_way``, and ``step`` is its step time (s)."""
 
     def fitted(self, path: str, series: StepSelection, error: float) -> None:
-        """A series was fitted; ``error``: median relative error of the fitted cells."""
+        """A series was fitted; ``error`` is the median relative error over its cells."""
 
     def answered(self, path: str, series: StepSelection, text: str) -> None:
-        """A fit answered a question; ``text``: the answer, and what it would take to be sure."""
+        """A fit answered a question; ``text`` is the answer, and what would make it certain."""
 
     def say(self, text: str) -> None:
         """Show a line even where progress is not shown."""
@@ -45,16 +46,17 @@ class Watcher(Protocol):
 
 @dataclass
 class PathReport:
-    """What became of a path.
+    """The outcome of a path.
 
     Attributes:
-        status: complete; sure (of what was asked); unsure (no cells would make it surer); budget
-            (used up); ended (before its end, see notes); failed (some cells).
-        transfers: records of transfers, launches and host memory written now.
-        measured, skipped: visits made now, and those that the file had; failed: cells.
-        gpu_hours: of a described program's runs; None where nobody counted them; ``device``:
-            what its GPU counts count.
-        notes: what the file's notes of this start say.
+        status: ``complete``; ``sure`` (all questions are answered); ``unsure`` (no cells would help
+            the others); ``budget`` (used up); ``ended`` (early, see notes); ``failed`` (some
+            cells).
+        transfers: records of transfers, launches and host memory that were added.
+        measured, skipped: visits made now, and visits that the file had; failed: failed cells.
+        gpu_hours: GPU hours of a described program's runs; None if not counted; ``device``: what
+            its GPU counts count.
+        notes: texts of the notes of this start.
     """
 
     path: str
@@ -75,14 +77,14 @@ class PathReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What is wanted of all campaigns.
+    """What the user may request of every campaign.
 
     Attributes:
-        visits: how often each cell is measured, in passes over all cells; with a budget or
-            questions at most. None: once, or up to six times.
-        budget: seconds for all of it; ``gpu_hours``: of the GPUs that runs have. None: no bound.
-        machine: name of this machine in the records; None: the file's, or a new one.
-        until: questions to the steps of each series; once all are sure, a path is done.
+        visits: visits of each cell, in passes over all cells; with a budget or questions, the most
+            visits. None: once, or up to six times.
+        budget: time limit of the campaign (s); ``gpu_hours``: limit of GPU hours. None: no limit.
+        machine: name of this machine in the records; None: the one in the file, or a new one.
+        until: questions about each series; a path is done once all are answered.
     """
 
     visits: int | None = None
@@ -98,12 +100,12 @@ class Bounds:
 
     @property
     def chooses(self) -> bool:
-        """Whether cells are chosen as it goes."""
+        """Whether cells are chosen by budget or questions."""
         return self.has_budget or bool(self.until)
 
     @property
     def most(self) -> int:
-        """Visits of a cell at most."""
+        """Most visits of a cell."""
         return self.visits or (VISITS if self.chooses else 1)
 
 
@@ -112,9 +114,9 @@ class Request(Bounds):
     """What the user wants of our own programs.
 
     Attributes:
-        paths: None for those that are there.
-        cell_seconds: longest time of a cell's timed steps in a visit; None: what suits the budget.
-        launcher: what starts the processes of the schedule mpi, with ``{ranks}`` in it.
+        paths: paths to measure; None: those that are available.
+        cell_seconds: longest time of a cell's timed steps in a visit (s); None: by the budget.
+        launcher: command that starts the processes of the schedule mpi, with ``{ranks}``.
     """
 
     paths: tuple[Path, ...] | None = None

@@ -1,5 +1,5 @@
-"""By what forecasts differ from those of the steps fitted, as model files hold it: another machine,
-another path, what was simulated, several instances on one GPU."""
+"""Adjustments of a fitted model, as model files hold them: to another machine, to another path, for
+simulated steps, for several instances on one GPU."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ from gpucast.model.values import (
 )
 from gpucast.util.typed_json import Bounds
 
-# A covariance's eigenvalues are 0 where factors go together, and this far below by rounding.
+# Eigenvalues of a singular covariance may be negative by rounding, but not below this.
 _ROUNDING = 1e-9
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class MachineFactors:
-    """By what factors steps on another machine, or at another time, differ from those fitted, as
-    cells timed there say (``gpucast.model.intervals``).
+    """Factors by which steps on another machine, or at another time, differ from the fitted ones,
+    estimated from cells timed there (``gpucast.model.intervals``).
 
     Attributes:
-        machine: where they were timed; the data's name where these do not say.
-        kind: the kind of GPU, where the bundled timings of other programs say what it changes
+        machine: the machine where the cells were timed; the data's name if these do not state one.
+        kind: the kind of GPU, if bundled timings of other programs give its factors
             (``gpucast.model.kinds``); then there may be no cells.
-        data: the dataset that they are of.
-        cells: they themselves.
-        means, covariance: of the logarithms of the factors on T_gpu, T_cpu, T_com.
-        own: sd of ln T that is each size's own on another kind of GPU; the covariance holds it only
-            while there are no cells.
-        memory: a GPU's over that of the GPUs fitted, where that is less.
-        created: when they were taken into account.
+        data: the dataset of the cells.
+        cells: the cells.
+        means, covariance: mean and covariance of the logarithms of the factors on T_gpu, T_cpu,
+            T_com.
+        own: sd of ln T that is independent for each size on another kind of GPU; the covariance
+            includes it only while there are no cells.
+        memory: memory of a GPU relative to that of the fitted GPUs, if smaller.
+        created: when the model was updated.
     """
 
     machine: str
@@ -59,11 +60,11 @@ class MachineFactors:
             raise ValueError("machine_factors have 3 means and a covariance of 3 x 3")
         covariance = np.array(self.covariance)
         if np.linalg.eigvalsh((covariance + covariance.T) / 2).min() < -_ROUNDING:
-            raise ValueError("the covariance of machine_factors is of nothing that varies")
+            raise ValueError("the covariance of machine_factors is not positive semidefinite")
 
     @property
     def words(self) -> str:
-        """``updated by 3 cells of MACHINE``."""
+        """A text such as ``updated by 3 cells of MACHINE``."""
         count = len(self.cells.n)
         if not count:
             return f"on {self.kind}, by timings of other programs"
@@ -72,22 +73,22 @@ class MachineFactors:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class OtherPath:
-    """What a what-if knows of its path's communication S (``gpucast.model.other_path``).
+    """The communication S of a what-if's path, and its uncertainty (``gpucast.model.other_path``).
 
     Attributes:
-        n, gpus, wait: cells of skeletons, wait being how long each GPU was busy, s; empty where
-            there were none.
-        deviation: of ln S from its form, as measured in each.
-        variance: of each deviation, by noise alone.
-        along_n, along_gpus: amplitudes of the process of these deviations.
+        n, gpus, wait: cells of the skeletons; ``wait`` is the time for which each GPU was busy (s).
+            Empty without skeletons.
+        deviation: measured deviation of ln S from its form in each cell.
+        variance: variance of each deviation by noise.
+        along_n, along_gpus: amplitudes of the Gaussian process of these deviations.
         beyond: sd of ln S of steps around that of skeletons, or of transfers and launches.
-        host: sd of ln of the host's own work around that on the path whose steps were timed.
+        host: sd of ln of the host's own work around that on the path of the timed steps.
         computing: sd of ln of the GPUs' and the host's work around their form.
         visit: sd of ln S from visit to visit.
-        known_gpus: the largest GPU count at which communication was measured.
-        sleeps: threads that look for messages there sleep when none has come for a while.
-        most_inline: bytes of the largest copy that goes with its message, larger ones over
-            connections of their own; None: all go one way.
+        known_gpus: the largest GPU count with measured communication.
+        sleeps: whether threads that poll for messages sleep after a while without any.
+        most_inline: size of the largest copy that is sent within its message (bytes); larger ones
+            use separate connections. None: there is no such difference.
     """
 
     n: list[Size] = field(default_factory=list)
@@ -118,7 +119,7 @@ class OtherPath:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class SimulatedCell:
-    """A cell that was simulated; ``sd``: of ln T by what the path's calls cost."""
+    """A simulated cell; ``sd`` is that of ln T due to the error of call times on the path."""
 
     n: Positive
     gpus: Count
@@ -127,15 +128,15 @@ class SimulatedCell:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class SimulatedSteps:
-    """What steps are uncertain by that were simulated on a path, not measured there.
+    """Uncertainty of steps that were simulated on a path instead of measured.
 
     Attributes:
-        com: sd of the logarithm of the factor on T_com that all cells have in common: what the
-            path's calls cost. More cells do not tell it.
-        visit: sd of ln T of a measurement about the expected step, of what is not kernels' time.
-        kernels: the same of kernels' time; None: as of all else.
-        cells: by how much the path's costs move each cell that was simulated; the factor is that of
-            all of them together. Empty: alike.
+        com: sd of the logarithm of the factor on T_com that all cells share, due to the error of
+            call times on the path; more cells do not reduce it.
+        visit: sd of ln T of a measurement around the expected step, without kernel time.
+        kernels: the same for kernel time; None: as for the rest.
+        cells: sensitivity of each simulated cell to call times, of which ``com`` is the common
+            factor. Empty: equal in all cells.
     """
 
     com: NotNegative
@@ -146,17 +147,18 @@ class SimulatedSteps:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class Sharing:
-    """What several instances at once on one GPU cost one another (``model/sharing.h``).
+    """The slowdown of several instances that share one GPU (``model/sharing.h``).
 
     Attributes:
-        mps: whether they were under NVIDIA's Multi-Process Service.
-        reference: the n at which ``busy`` is.
-        n, instances, ratio: the cells fitted: step time over that of one alone.
-        scatter: sd of ln of a measured ratio about the form's.
-        read: whether it was read how busy the GPU was.
-        busy: log odds of the share of a step in which the GPU works, a draw each; ``slope``: what
-            they gain with ln n; ``switching``, ``waiting``: the form's; ``turning``, ``crowding``:
-            the form's in seconds a step, of every size; empty: none.
+        mps: whether they used NVIDIA's Multi-Process Service.
+        reference: the n of ``busy``.
+        n, instances, ratio: the fitted cells; ``ratio`` is step time over that of one instance
+            alone.
+        scatter: sd of ln of a measured ratio around the form's.
+        read: whether the GPU's utilization was measured.
+        busy: draws of the log odds of the share of a step in which the GPU works; ``slope``: their
+            slope in ln n; ``switching``, ``waiting``: draws of the form's parameters; ``turning``,
+            ``crowding``: draws of its parameters in seconds per step at every size; empty: none.
     """
 
     mps: bool = False
@@ -181,9 +183,9 @@ class Sharing:
         drawn = (self.busy, self.slope, self.switching, self.waiting, self.turning, self.crowding)
         draws = {len(column) for column in drawn}
         if len(draws) != 1 or draws == {0}:
-            raise ValueError("draws of what sharing costs have as many values of each")
+            raise ValueError("draws of sharing must have equally many values of each parameter")
 
     @property
     def most(self) -> float:
-        """Instances that were measured at most."""
+        """Most instances that were measured."""
         return max(self.instances)

@@ -1,4 +1,4 @@
-"""Sizes n and GPU counts that are asked about."""
+"""Sizes n and GPU counts of forecasts: checks, grids and spacing."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Numbers = float | Iterable[float]
 
 
 def as_list(values: Numbers) -> list[float]:
-    """One number or several, as a list.
+    """Return one number or several as a list.
 
     Raises:
-        InputError: something that is no number; text, too, even of digits.
+        InputError: a value is not a number; text is refused even if it has only digits.
     """
     several = values if isinstance(values, Iterable) else (values,)
     try:
@@ -31,46 +31,47 @@ def as_list(values: Numbers) -> list[float]:
 
 
 def outer(n: Numbers | Array, gpus: Numbers | Array) -> tuple[Array, Array]:
-    """Every n with every GPU count: two flat arrays, GPU counts running fastest."""
+    """Combine every n with every GPU count into two flat arrays, in which GPU counts vary
+    fastest."""
     sizes = np.array(as_list(n))
     counts = np.array(as_list(gpus))
     return np.repeat(sizes, counts.size), np.tile(counts, sizes.size)
 
 
 def whole_numbers(n: Array) -> NDArray[np.generic]:
-    """Sizes as tables show them: as integers where all of them are."""
+    """Return sizes as integers if all of them are whole numbers."""
     whole = bool(np.all((n == np.floor(n)) & (n < EXACT)))
     return n.astype(np.int64) if whole else n
 
 
 def grain_of(*sizes: float) -> float:
-    """How far apart sizes between these are looked at: 1 where all are whole numbers.
-
-    Else a millionth of the least: so much nobody measures.
+    """Return the resolution of sizes between these: 1 if all are whole numbers, else a millionth of
+    the least, which is finer than anybody measures.
     """
     return 1.0 if all(float(n).is_integer() for n in sizes) else 1e-6 * min(sizes)
 
 
 def rounded(n: Array, grain: float) -> Array:
-    """Sizes as multiples of a grain."""
+    """Round sizes to multiples of a grain."""
     return np.round(n) if grain == 1 else np.round(n / grain) * grain
 
 
 def spaced(low: float, high: float, count: int) -> Array:
-    """Sizes spread evenly in the logarithm; whole numbers between such, so perhaps fewer."""
+    """Return sizes spread evenly in the logarithm; fewer if rounding to whole numbers merges
+    some."""
     between = rounded(np.geomspace(low, high, count), grain_of(low, high))
     return np.unique(np.clip(between, low, high))
 
 
 SAME_SIZE = 1e-12
-"""Sizes that differ relatively by no more are one: floats hold larger ones hardly finer."""
+"""Sizes with a smaller relative difference are equal; floats are hardly more precise."""
 
 
 def checked_sizes(values: Sequence[float] | Array) -> Array:
-    """Sizes n as an array.
+    """Return sizes n as an array.
 
     Raises:
-        InputError: one that is no number greater than 0, or too large.
+        InputError: a size is not a number greater than 0, or it is too large.
     """
     array = np.array(values, dtype=np.float64)
     wrong = array[~((array >= SMALLEST_N) & (array <= LARGEST_N))]
@@ -82,10 +83,10 @@ def checked_sizes(values: Sequence[float] | Array) -> Array:
 
 
 def checked_counts(values: Sequence[float] | Array) -> Array:
-    """GPU counts as an array.
+    """Return GPU counts as an array.
 
     Raises:
-        InputError: one that is no whole number from 1 to the largest.
+        InputError: a count is not a whole number from 1 to the largest.
     """
     array = np.array(values, dtype=np.float64)
     wrong = array[~((array >= 1) & (array <= LARGEST_GPUS) & (array == np.floor(array)))]

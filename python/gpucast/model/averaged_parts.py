@@ -1,5 +1,5 @@
-"""Forecasts of our own programs by a mixture over forms, with processes about the parts of a step
-(fit/include/gpucast/fit/components): what a fit that chose the form itself forecasts with."""
+"""Forecasts of our own programs by a mixture over forms, with Gaussian processes about the parts of
+a step (fit/include/gpucast/fit/components), after a fit that chose the form itself."""
 
 from __future__ import annotations
 
@@ -21,15 +21,11 @@ STEPS_ALONE = (
     "transfers and launches that were timed alone do not describe the steps (of another machine, "
     "path or memory?): left out"
 )
-"""That a mixture knows nothing but the steps, though more was measured."""
+"""Remark that a mixture uses only steps although more was measured."""
 
 
 class AveragedParts(Engine):
-    """The core's mixture of a model.
-
-    Args:
-        fitted: what holds it.
-    """
+    """Forecasts with the core's mixture of a model."""
 
     draw_count = DRAWS
 
@@ -55,19 +51,19 @@ class AveragedParts(Engine):
         visits: Array | None = None,
         variance: Array | None = None,
     ) -> Times:
-        """Times of pairs of n and gpus on the machine that was fitted.
+        """Forecast pairs of n and gpus on the fitted machine.
 
         Args:
             common: variance of ln T that another time or machine adds.
-            visits: that a measured time is the mean of; one if not said.
-            variance: of its logarithm beyond.
+            visits: number of visits of which a measured time is the mean; by default one.
+            variance: additional variance of its logarithm.
         """
         zero = np.zeros(n.size)
         common = zero if common is None else common
         own = zero if variance is None else variance
         number = np.ones(n.size) if visits is None else visits
         times = Times(*self._core.forecast(n, gpus, number, own, common), common)
-        # Noise smooths what lies between forms that are far apart, which can draw an end inwards.
+        # Noise fills the gap between forms that are far apart, which can move an end inwards.
         return replace(
             times,
             low=np.minimum(times.low, times.mean_low),
@@ -81,7 +77,8 @@ class AveragedParts(Engine):
         common: Array | None = None,
         measured: Measured | None = None,
     ) -> Times:
-        """Times measured so; None: in visits like those that were fitted, with as many samples."""
+        """Forecast times that are measured in this way; None: in visits like the fitted ones, with
+        as many samples."""
         if measured is None:
             own = np.full(n.size, self._sampling_variance(self._samples_of_visit))
             return self.forecast(n, gpus, common, variance=own)
@@ -93,12 +90,13 @@ class AveragedParts(Engine):
     ) -> Times:
         now = self._usual(n, gpus, measured=measured)
         common = factors.variance(shares_of(now.parts))
-        # What is common to all steps widens what is said of a time and does not move it: the median
-        # of a wider mixture of forms that disagree may, and its interval then reaches back to it.
+        # Uncertainty that all steps share must widen intervals without moving the forecast. The
+        # median of a wider mixture of disagreeing forms may move; its interval is then extended to
+        # include the forecast.
         wider = self._usual(n, gpus, common, measured) if common.any() else now
         mean_low = np.minimum(wider.mean_low, now.seconds)
         mean_high = np.maximum(wider.mean_high, now.seconds)
-        # Beside one another, all parts of a step are as long as it is.
+        # Parts are scaled so that they add up to the step.
         parts = now.parts * factors.median
         factor = parts.sum(axis=1) / now.parts.sum(axis=1)
         beyond = 0.0 if self._beyond is None else self._beyond.variance(gpus, _steepest(gpus))
@@ -122,10 +120,10 @@ class AveragedParts(Engine):
         return times.seconds * (shares_of(times.parts) @ factors)
 
     def computing(self, n: Array, gpus: Array) -> tuple[Array, Array]:
-        """T_gpu and T_cpu (s) in columns, and variances of their logarithms, whatever steps
-        communicate."""
+        """Return T_gpu and T_cpu (s) in columns, and the variances of their logarithms, whatever
+        the communication."""
         mean, variance = self._core.computing(n, gpus)
-        # A form without host work has none to deviate.
+        # A form without host work has no deviation of it.
         return np.exp(mean), np.where(np.isfinite(mean), variance, 0.0)
 
     def draws(self, n: Array, gpus: Array, factors: Array) -> Array:
@@ -152,38 +150,39 @@ class AveragedParts(Engine):
 
     @property
     def _samples_of_visit(self) -> int:
-        """How many samples of a step each fitted visit has; their mean."""
+        """Mean number of samples of each fitted visit."""
         observations = self._fitted.observations
         samples = 1 if observations is None else observations.step_samples
         return max(1, round(samples / len(self._mixture.visits.variance)))
 
     def _sampling_variance(self, samples: int) -> float:
-        """Variance of the logarithm of a median of ``samples`` about the time of its visits, by how
-        samples scatter within the mixture's visits.
+        """Return the variance of ln of a median of ``samples`` around the time of its visits, from
+        the scatter of samples within the mixture's visits.
 
-        With ln t = ln T + v + e for each sample, v its visit's deviation and e its own, the median
-        of R samples from V visits is about ln T with Var v / V + M(R) Var e, where M(R) is the
-        variance of a median of R normal values. Var v is the mixture's noise of a visit. The
-        file holds M(r) Var e of the fitted visits, medians of r samples; their median is taken,
-        since a few visits may be disturbed.
+        Each sample is ln t = ln T + v + e, with the deviation v of its visit and its own e. The
+        median of R samples from V visits then has variance Var v / V + M(R) Var e around ln T,
+        where M(R) is the variance of a median of R normal values. Var v is the mixture's noise of a
+        visit. The file holds M(r) Var e of the fitted visits, which are medians of r samples; their
+        median is taken, since a few visits may be disturbed.
         """
-        of_visit = float(np.median(self._mixture.visits.variance))
+        visit_variance = float(np.median(self._mixture.visits.variance))
         relative = _core.median_variance(samples) / _core.median_variance(self._samples_of_visit)
-        return of_visit * relative
+        return visit_variance * relative
 
 
 def beyond_measured(fitted: Fitted) -> _core.Beyond | None:
-    """What may come beyond the GPU counts measured; None where nothing was measured."""
+    """Return the model of breaks beyond the measured GPU counts; None if nothing was measured."""
     return None if fitted.observations is None else _core.Beyond(*map(float, fitted.domain.gpus))
 
 
 def with_breaks(draws: Array, beyond: _core.Beyond | None, gpus: Array) -> Array:
-    """Draws of times with what may come beyond the GPU counts measured."""
+    """Add possible breaks beyond the measured GPU counts to draws of times."""
     if beyond is None:
         return draws
     return draws * np.exp(beyond.draws(gpus, _steepest(gpus), len(draws), SEED))
 
 
 def _steepest(gpus: Array) -> Array:
-    """Slopes of ln T in ln N with which breaks only lengthen steps: what holds ours up is known."""
+    """Return slopes of ln T in ln N such that breaks only lengthen steps: our programs' limits are
+    known."""
     return np.full(gpus.size, -1.0)

@@ -1,5 +1,5 @@
-"""Forecasts of a program that is known by its step times alone, by a mixture over forms of the
-whole of a step (fit/include/gpucast/fit/scaling)."""
+"""Forecasts of a program of which only step times are known, by a mixture over forms of the total
+step time (fit/include/gpucast/fit/scaling)."""
 
 from __future__ import annotations
 
@@ -17,25 +17,21 @@ from gpucast.model.facts import Fitted
 from gpucast.model.intervals import Z90, Array, Factors, shares_of, step_factors
 from gpucast.model.joint import DRAWS, joint_draws, shuffled
 
-# Parts of a step are alike within so much of ln n and ln N, and a form's own count like a measured
-# cell so much.
+# Correlation length of parts' deviations in ln n and ln N, and the weight of no deviation.
 _PARTS_LENGTH = 0.5
 _PARTS_ELSEWHERE = 0.02
-# Those of simulated steps are all that is known of a path: between them they are interpolated,
-# beyond them they are the nearest one's.
+# Parts of simulated steps are interpolated over this length, and beyond are those of the nearest
+# cell.
 _SIMULATED_LENGTH = 0.25
 _LEAST_WEIGHT = 1e-30
 
-# A part below this share of a step is as good as none.
+# Least share of a part in a step.
 _LEAST_SHARE = 1e-4
 
 
 class AveragedTotals(Engine):
-    """The core's mixture of a model, with parts as programs print them or simulations give them.
-
-    Args:
-        fitted: what holds it.
-    """
+    """Forecasts with the core's mixture of a model, with parts that a program printed or a
+    simulation gave."""
 
     draw_count = DRAWS
 
@@ -53,7 +49,7 @@ class AveragedTotals(Engine):
         self.core = _core.Scaling(**columns, components=components, slope_error=slope_error)
 
     def _nodes_of(self, gpus: Array) -> Array:
-        """How many nodes so many GPUs are in; 0 where nodes are not known."""
+        """Return the number of nodes for these GPU counts; 0 if nodes are not known."""
         return np.zeros(gpus.size) if self._per_node is None else np.ceil(gpus / self._per_node)
 
     def times(
@@ -61,7 +57,7 @@ class AveragedTotals(Engine):
     ) -> Times:
         within = self._visit_variance(n, gpus)
         if measured is not None:
-            # What a visit to a path that was simulated differs by, its repetitions share.
+            # Repetitions share the deviation of a visit to a simulated path.
             simulated = self._simulated is not None
             within = within * (1 / measured.visits if simulated else measured.of_median)
             within += measured.rounding
@@ -69,13 +65,13 @@ class AveragedTotals(Engine):
         nodes = self._nodes_of(gpus)
         *times, spread, parts = self.core.forecast(n, gpus, nodes, within)
         if common.any():
-            # The forecast itself, the median of a mixture, stays where it is.
+            # The forecast itself, the median of the mixture, is not moved.
             apart = self._as_known * (within + common)
             _, *times[1:3] = self.core.forecast(n, gpus, nodes, apart)[:3]
         factor = self._shares(n, gpus) @ factors.median
         seconds, low, high, mean_low, mean_high = (factor * end for end in times)
         if common.any():
-            # The core's interval of the expected time holds no variance but its own.
+            # The core's interval of the expected time does not include the common variance.
             mean_low, mean_high = (
                 seconds * np.exp(sign * np.hypot(np.log(end / seconds), Z90 * np.sqrt(common)))
                 for sign, end in ((-1, mean_low), (1, mean_high))
@@ -97,8 +93,8 @@ class AveragedTotals(Engine):
             return shuffled(self.core.draws(at_n, at_gpus, nodes, len(factors), SEED), self._seed)
 
         shares, median = self._shares(n, gpus), np.exp(self._fitted.log_factors)
-        of_cells = step_factors(shares, factors, median, self._moved(n, gpus))
-        return joint_draws(drawn, self._seconds, n, gpus) * of_cells
+        cell_factors = step_factors(shares, factors, median, self._moved(n, gpus))
+        return joint_draws(drawn, self._seconds, n, gpus) * cell_factors
 
     def alone(self) -> Iterator[tuple[str, float, Engine]]:
         scaling = self._fitted.scaling
@@ -106,20 +102,23 @@ class AveragedTotals(Engine):
         members = defaultdict(list)
         for name, component in zip(self.core.forms, scaling.components, strict=True):
             members[name].append(component)
-        for name, of_form in members.items():
-            weight = sum(one.weight for one in of_form)
-            components = [replace(one, weight=one.weight / weight) for one in of_form]
+        for name, members_of_form in members.items():
+            weight = sum(component.weight for component in members_of_form)
+            components = [
+                replace(component, weight=component.weight / weight)
+                for component in members_of_form
+            ]
             only = replace(scaling, components=components)
             yield name, weight, AveragedTotals(replace(self._fitted, scaling=only))
 
     @property
     def _as_known(self) -> float:
-        """On variances that the core takes for estimated (Student's t) and that are simulated, so
-        that their intervals are a normal distribution's."""
+        """Factor on variances of simulated steps, which are known, that undoes the core's Student's
+        t for estimated ones."""
         return 1.0 if self._simulated is None else (Z90 / self._fitted.t90) ** 2
 
     def _visit_variance(self, n: Array, gpus: Array) -> Array:
-        """Variance of the logarithm of a single measurement about the expected time."""
+        """Return the variance of ln of a single measurement around the expected time."""
         simulated = self._simulated
         if simulated is None:
             return np.full(n.size, (self._fitted.noise.pure_error or 0.0) ** 2)
@@ -131,7 +130,8 @@ class AveragedTotals(Engine):
     # ---- parts ----
 
     def _shares(self, n: Array, gpus: Array) -> Array:
-        """Shares of a step's parts, (cells, 3), where factors on them differ; else any."""
+        """Return the shares of a step's parts, (cells, 3); arbitrary if all parts have one
+        factor."""
         if self._simulated is None:
             factors = self._fitted.machine_factors
             if factors is not None and factors.kind is not None:
@@ -143,9 +143,9 @@ class AveragedTotals(Engine):
         return shares_of(weight @ shares_of(self._timed_parts))
 
     def kind_shares(self, n: Array, gpus: Array) -> Array:
-        """What another kind of GPU may change otherwise than on the fewest GPUs timed, (cells, 3):
-        there all of a step is the first part, and what the forms do not share out by then is the
-        second's."""
+        """Return shares of a step, (cells, 3), on which another kind of GPU may act differently. On
+        the fewest timed GPUs, the whole step is the first part; with more GPUs, work that is not
+        divided among them becomes the second."""
         fewest = np.full(n.size, float(self._fitted.domain.gpus[0]))
         here, there = (
             shares_of(self.core.forecast(n, counts, self._nodes_of(counts), np.zeros(n.size))[-1])
@@ -155,40 +155,40 @@ class AveragedTotals(Engine):
         return np.column_stack([shared, 1 - shared, np.zeros(n.size)])
 
     def _moved(self, n: Array, gpus: Array) -> Array:
-        """By how much ln of factors on the parts moves ln T of cells, (cells, 3): their shares, and
-        of simulated cells what their draws say."""
+        """Return the derivatives of ln T by ln of the factors on the parts, (cells, 3): their
+        shares, adjusted by the sensitivity of simulated cells."""
         shares, simulated = self._shares(n, gpus), self._simulated
         if simulated is None or not simulated.cells or self._fitted.machine_factors is not None:
             return shares
         own_n, own_gpus, sd = np.array([[cell.n, cell.gpus, cell.sd] for cell in simulated.cells]).T
         weight = _weights(_apart(n, gpus, own_n, own_gpus))
-        # Interpolated is by how much T_com moves, which is a property of the calls.
-        of_com = sd / np.maximum(self._shares(own_n, own_gpus)[:, 2], _LEAST_SHARE)
-        moved = np.exp(weight @ np.log(of_com) / weight.sum(axis=1))
+        # The sensitivity of T_com is interpolated, which is a property of the calls.
+        com_sd = sd / np.maximum(self._shares(own_n, own_gpus)[:, 2], _LEAST_SHARE)
+        moved = np.exp(weight @ np.log(com_sd) / weight.sum(axis=1))
         return np.column_stack([shares[:, :2], shares[:, 2] * moved / simulated.com])
 
     @cached_property
     def _timed_parts(self) -> Array:
-        """Seconds of measured parts, a row a cell."""
+        """Measured parts (s), one row per cell."""
         assert self._parts is not None
         return np.array([self._parts.t_gpu, self._parts.t_cpu, self._parts.t_com]).T
 
     @cached_property
     def _parts_off(self) -> Array:
-        """Logarithms of measured parts' shares over the forms', a row a cell of ``parts``."""
+        """Logarithms of measured over fitted shares of the parts, one row per cell of ``parts``."""
         assert self._parts is not None
         n, gpus = np.array(self._parts.n), np.array(self._parts.gpus, dtype=np.float64)
         form = self.core.forecast(n, gpus, self._nodes_of(gpus), np.zeros(n.size))[-1]
         return np.log(_some_shares(self._timed_parts) / _some_shares(form))
 
     def _distances(self, n: Array, gpus: Array) -> Array:
-        """From cells to those whose parts are known, in the logarithms, (cells, known)."""
+        """Return logarithmic distances from cells to those with known parts, (cells, known)."""
         assert self._parts is not None
         return _apart(n, gpus, np.array(self._parts.n), np.array(self._parts.gpus, np.float64))
 
     def _measured_parts(self, n: Array, gpus: Array, parts: Array) -> Array:
-        """Parts of forecasts (s, columns GPU, host, communication) as the forms say, moved by how
-        measured parts differ from the forms' in cells about them; far from these not at all."""
+        """Return the forms' parts of forecasts (s; GPU, host, communication), corrected by the
+        deviation of measured parts in nearby cells."""
         if self._parts is None or not n.size:
             return parts
         total = parts.sum(axis=1, keepdims=True)
@@ -201,15 +201,15 @@ class AveragedTotals(Engine):
 
 
 def _weights(distances: Array) -> Array:
-    """Weights of simulated cells at these distances."""
+    """Return weights of simulated cells at these distances."""
     return np.maximum(np.exp(-distances / _SIMULATED_LENGTH), _LEAST_WEIGHT)
 
 
 def _apart(n: Array, gpus: Array, known_n: Array, known_gpus: Array) -> Array:
-    """Distances of cells from others in the logarithms, (cells, others)."""
+    """Return logarithmic distances of cells from others, (cells, others)."""
     return np.abs(np.log(n[:, None] / known_n)) + np.abs(np.log(gpus[:, None] / known_gpus))
 
 
 def _some_shares(parts: Array) -> Array:
-    """Shares of each row's sum, none quite 0."""
+    """Return shares of each row's sum, none of them 0."""
     return shares_of(np.maximum(shares_of(parts), _LEAST_SHARE))

@@ -1,4 +1,4 @@
-"""What each of the forms says by itself that a model's forecasts average over."""
+"""Forecasts by each of the forms over which a model averages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gpucast.model.intervals import Array
 
 @dataclass(frozen=True)
 class FormTimes:
-    """What a form says of some cells.
+    """The forecasts of one form.
 
     Attributes:
-        form: its name.
-        weight: its share in the forecast.
-        seconds: of each cell.
+        form: the form's name.
+        weight: its weight in the model's forecast.
+        seconds: step time of each cell (s).
     """
 
     form: str
@@ -26,8 +26,8 @@ class FormTimes:
 
 
 def by_form(model: Model, n: Array, gpus: Array) -> list[FormTimes]:
-    """What each form says of pairs of n and gpus; none where forecasts average over none, or how
-    time changes with N is not a form's to say."""
+    """Return each form's forecast of pairs of n and gpus; none if the model does not average over
+    forms, or if no form describes the dependence on N."""
     factors = np.exp(model.log_factors)
     return [
         FormTimes(form, weight, engine.seconds(n, gpus, factors))

@@ -1,4 +1,4 @@
-"""Which GPU count is the fastest, and how sure that is."""
+"""The fastest GPU count, and the probability that it is."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ from gpucast.model.intervals import Array, Interval
 from gpucast.model.joint import COUNTS_DRAWN, between, nodes_of
 from gpucast.util.units import plain
 
-# Draws of one size on more counts are interpolated, too; so many counts at a time, for memory.
+# With more counts, draws of one size are interpolated; the counts are processed in groups to limit
+# memory.
 _MOST_COUNTS_DRAWN = 128
 _COUNTS_TOGETHER = 4096
 
-# Times of one size on more counts than this are interpolated where they hardly bend; not those of
-# the first few counts, between which forms jump.
+# With more counts, times of one size are interpolated where they are smooth, but not on the first
+# few counts, between which forms jump.
 _MOST_ASKED = 512
 _FEW_COUNTS = 64
 
 
 class Choosing(Forecasting):
-    """A fitted model that tells the best GPU count, by the times that are ``believed``."""
+    """A fitted model that finds the best GPU count by ``believed`` times."""
 
     def best_counts(
         self, n: Sequence[float], gpus: Sequence[float], interval: Interval = Interval.now
     ) -> list[Best]:
-        """The fastest GPU count for each n, by the times that are ``believed``: a model that misses
-        what was measured does not choose by it, and is no surer of other counts of that size than
-        by how much it was off. ``interval``: what probabilities are of."""
+        """Return the fastest GPU count for each n by ``believed`` times: if a measurement
+        contradicts the model, the choice follows the measurement, and the probabilities of other
+        counts of that size allow for an error of the same magnitude. ``interval`` selects what
+        probabilities are about."""
         self.check_shared_out()
         counts = checked_counts(sorted(set(gpus)))
         sizes = checked_sizes(n)
@@ -46,16 +48,16 @@ class Choosing(Forecasting):
         measured = seconds[np.arange(sizes.size), fastest] == self.measured(sizes, counts[fastest])
         result: list[Best] = []
         for row, size in enumerate(sizes):
-            at = int(fastest[row])
-            close = counts[seconds[row] <= 1.02 * seconds[row, at]]
+            best = int(fastest[row])
+            close = counts[seconds[row] <= 1.02 * seconds[row, best]]
             result.append(
                 {
                     "model": self.name,
                     "n": plain(size),
-                    "gpus": int(counts[at]),
-                    "seconds": float(seconds[row, at]),
-                    # Sums of shares miss 1 by rounding.
-                    "probability": round(float(share[row, at]), 9) if self.draw_count else None,
+                    "gpus": int(counts[best]),
+                    "seconds": float(seconds[row, best]),
+                    # Rounding errors of the sum of shares are removed.
+                    "probability": round(float(share[row, best]), 9) if self.draw_count else None,
                     "within_2_percent": [int(count) for count in close],
                     "extrapolated": bool(outside[row]),
                     "measured": bool(measured[row]),
@@ -70,56 +72,55 @@ class Choosing(Forecasting):
         interval: Interval = Interval.now,
         times: tuple[Array, Array] | None = None,
     ) -> tuple[Array, Array]:
-        """Step times (s) that are ``believed``, of every n with every GPU count (these rise), and
-        the probability that each count is the fastest, as ``best_counts`` states them: all that
-        says how sure a best count is asks here. ``times``: of these cells, where known."""
+        """Return ``believed`` step times (s) of every n with every GPU count (ascending), and the
+        probability that each count is the fastest. All statements about the certainty of a best
+        count use this function. ``times`` are the times of these cells, if known."""
         forecast, seconds = times or self.times(n, gpus)
         share = self.best_shares(n, gpus, interval)
         if not self.draw_count:
             return seconds, share
-        # Where what was measured is within what the model says, so are its probabilities.
+        # If the model agrees with the measurements, its own probabilities hold.
         off = self.refuted(n)
         other = np.argmin(seconds, axis=1) != np.argmin(forecast, axis=1)
-        for at in np.flatnonzero(other | (off > 0)).tolist():
-            about = self._about(float(n[at]), gpus, seconds[at] / forecast[at], float(off[at]))
-            share[at] = self.shares_about(float(n[at]), gpus, *about, interval)
+        for row in np.flatnonzero(other | (off > 0)).tolist():
+            about = self._about(float(n[row]), gpus, seconds[row] / forecast[row], float(off[row]))
+            share[row] = self.shares_about(float(n[row]), gpus, *about, interval)
         return seconds, share
 
     def believed_shares_of_first(
         self, n: Array, gpus: Array, times: tuple[Array, Array], interval: Interval = Interval.now
     ) -> Iterator[Array]:
-        """The probabilities of ``believed_shares``, of the first 1, 2, ... counts a row each, for
-        each n: all rows are of the same draws, so that many choices take hardly longer than one.
-
-        ``times``: forecast and believed, as of ``times``. The model's uncertainty is known
-        (``draw_count``).
+        """Yield for each n the probabilities of ``believed_shares`` among the first 1, 2, ...
+        counts, one row each. All rows use the same draws, so that many choices take hardly longer
+        than one. ``times`` are forecast and believed times, as from ``times``. The model's
+        uncertainty must be known (``draw_count``).
         """
         columns = (n.tolist(), *times, self.refuted(n).tolist())
-        for size, forecast, seconds, of_size in zip(*columns, strict=True):
+        for size, forecast, seconds, off in zip(*columns, strict=True):
             other = running_argmin(seconds) != running_argmin(forecast)
-            believed = other | (of_size > 0)
+            believed = other | (off > 0)
             shares = np.empty((gpus.size, gpus.size))
             if not believed.all():
                 plain = self._fastest(size, gpus, np.ones(gpus.size), None, interval)
                 shares[~believed] = _shares(plain)[~believed]
             if believed.any():
-                about = self._about(size, gpus, seconds / forecast, of_size)
+                about = self._about(size, gpus, seconds / forecast, off)
                 shares[believed] = _shares(self._fastest(size, gpus, *about, interval))[believed]
             yield shares
 
     def _about(
         self, n: float, gpus: Array, factors: Array, off: float
     ) -> tuple[Array, Array | None]:
-        """What ``shares_about`` takes of a size whose cells refute the model by ``off``."""
+        """Return arguments of ``shares_about`` for a size whose cells contradict the model by
+        ``off``."""
         if off == 0:
             return factors, None
         known = self.measured(np.full(gpus.size, n), gpus)
         return factors, np.where(np.isnan(known), off, 0.0)
 
     def times(self, n: Array, gpus: Array) -> tuple[Array, Array]:
-        """Step times (s) of every n with every GPU count, a row an n: forecast, and ``believed``.
-
-        GPU counts rise.
+        """Return step times (s) of every n with every GPU count (ascending), one row per n:
+        forecast, and ``believed``.
         """
         shape = (n.size, gpus.size)
         if self.own_program or gpus.size <= _MOST_ASKED:
@@ -129,24 +130,24 @@ class Choosing(Forecasting):
         return forecast, self._trusted(*outer(n, gpus), forecast.ravel()).reshape(shape)
 
     def _logs(self, n: float, gpus: Array) -> Array:
-        """Logarithms of the step times (s) of one size on many GPU counts, in rising order."""
+        """Return logarithms of the step times (s) of one size on many GPU counts (ascending)."""
         if gpus.size <= _MOST_ASKED:
             return np.log(self.seconds(np.full(gpus.size, n), gpus))
         cells = self.fitted_cells
         measured = np.array([] if cells is None else cells.gpus, dtype=np.float64)
-        # What is a cell's alone ends next to it.
+        # Deviations of single cells end next to them.
         near = np.isin(gpus, [measured - 1, measured, measured + 1])
 
         def logs_at(logs: Array) -> Array:
-            # Counts, but for rounding.
+            # Undo rounding errors of counts.
             counts = np.rint(np.exp(logs))
             return np.log(self.seconds(np.full(counts.size, n), counts))
 
         return between(logs_at, np.log(gpus), near | (gpus <= _FEW_COUNTS))
 
     def best_shares(self, n: Array, gpus: Array, interval: Interval = Interval.now) -> Array:
-        """Probability that each GPU count is the fastest of them, shape (n, gpus); NaN where the
-        model's uncertainty is not known."""
+        """Return the probability that each GPU count is the fastest, (n, gpus); NaN if the model's
+        uncertainty is not known."""
         if not self.draw_count:
             return np.full((n.size, gpus.size), np.nan)
         plain = interval == Interval.now and self.machine_factors is None
@@ -163,10 +164,9 @@ class Choosing(Forecasting):
         apart: Array | None = None,
         interval: Interval = Interval.now,
     ) -> Array:
-        """Probability that each count is the fastest where their times are the model's times a
-        factor.
-
-        ``apart``: standard deviation of the logarithm of each beyond the model's, for each alone.
+        """Return the probability that each count is the fastest if times are the model's,
+        multiplied by ``factors``. ``apart`` is an additional, independent standard deviation of the
+        logarithm of each.
         """
         fastest = np.empty(0, dtype=np.intp)
         for part in self._fastest(n, gpus, factors, apart, interval):
@@ -176,15 +176,15 @@ class Choosing(Forecasting):
     def _fastest(
         self, n: float, gpus: Array, factors: Array, apart: Array | None, interval: Interval
     ) -> Iterator[NDArray[np.intp]]:
-        """Position of the fastest among the first 1, 2, ... counts in each draw, (draws, gpus),
-        some counts at a time."""
+        """Yield the position of the fastest among the first 1, 2, ... counts in each draw, (draws,
+        gpus), for some counts at a time."""
         if self.own_program or gpus.size <= _MOST_COUNTS_DRAWN:
             times = self.draws(*outer([n], gpus), self.draw_count, interval) * factors
             if apart is not None:
                 times = times * deviations(times.shape[0], apart)
             yield running_argmin(times)
             return
-        # Nothing refutes models of totals, so that no count lies ``apart``.
+        # No measurement contradicts a model of totals, so that ``apart`` is None.
         logs = self._logs(n, gpus)
         axis = nodes_of(gpus, COUNTS_DRAWN)
         at = outer([n], np.exp(axis))
@@ -201,12 +201,14 @@ class Choosing(Forecasting):
 
 
 def _hats(axis: Array, values: Array) -> Array:
-    """Weights of linear interpolation between the axis' nodes: a row a node, a column a value."""
+    """Return weights of linear interpolation: one row per node of the axis, one column per
+    value."""
     return np.array([np.interp(values, axis, row) for row in np.eye(axis.size)])
 
 
 def running_argmin(values: Array) -> NDArray[np.intp]:
-    """Position of the least of the first 1, 2, ... values (the last axis); of equals the first."""
+    """Return the position of the first minimum among the first 1, 2, ... values of the last
+    axis."""
     least = np.minimum.accumulate(values, axis=-1)
     new = np.ones(values.shape, dtype=np.bool_)
     new[..., 1:] = least[..., 1:] < least[..., :-1]
@@ -215,7 +217,7 @@ def running_argmin(values: Array) -> NDArray[np.intp]:
 
 
 def _shares(parts: Iterator[NDArray[np.intp]]) -> Array:
-    """How often each position is in each column, (columns, positions)."""
+    """Return how often each position occurs in each column, (columns, positions)."""
     fastest = np.hstack(list(parts))
     draws, count = fastest.shape
     counted = [np.bincount(column, minlength=count) for column in fastest.T]
@@ -223,6 +225,6 @@ def _shares(parts: Iterator[NDArray[np.intp]]) -> Array:
 
 
 def deviations(count: int, spread: Array) -> Array:
-    """Draws of factors whose logarithms have these standard deviations, (count, *spread.shape)."""
+    """Draw factors whose logarithms have these standard deviations, (count, *spread.shape)."""
     draws = np.random.default_rng(0).standard_normal((count, *spread.shape))
     return np.asarray(np.exp(np.clip(draws * spread, -WIDEST, WIDEST)), dtype=np.float64)

@@ -1,8 +1,8 @@
-"""What a fit found, as typed objects: the content of a model file (``gpucast.model/1``).
+"""The result of a fit as typed objects: the content of a model file (``gpucast.model/1``).
 
-These classes, and those of ``values``, ``mixtures`` and ``adjustments``, which ``facts.Fitted``
-puts together, are the only list of a model file's keys (``gpucast.util.typed_json`` reads and
-writes them); a key with a default may be missing. All values are SI.
+These classes and those of ``values``, ``mixtures`` and ``adjustments``, which ``facts.Fitted``
+combines, are the only definition of a model file's keys (``gpucast.util.typed_json`` reads and
+writes them). A key with a default may be missing. All values are in SI units.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class Parameter:
     """A parameter of the model.
 
     Attributes:
-        value: in ``unit``; arbitrary within bounds where not identified.
+        value: in ``unit``; arbitrary within bounds if not identified.
         identified: whether the data determine it alone.
         observed: whether any measured time depends on it.
-        stderr: standard error; None where not identified.
+        stderr: standard error; None if not identified.
         ci95: 95 % interval from the bootstrap; None without replicates.
     """
 
@@ -45,7 +45,7 @@ class Parameter:
         return f"{quantity(self.value, self.unit)}{error}{ends}"
 
     def scaled(self, factor: float) -> Parameter:
-        """The same parameter with its value and errors multiplied by ``factor``."""
+        """Return the parameter with value and errors multiplied by ``factor``."""
         return replace(
             self,
             value=self.value * factor,
@@ -56,7 +56,7 @@ class Parameter:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class Combination:
-    """A sum of parameters that the data determine where they determine none of them alone."""
+    """A sum of parameters that the data determine although they determine none of them alone."""
 
     expression: str
     parameters: list[str]
@@ -67,14 +67,14 @@ class Combination:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class Quality:
-    """How well the model describes what it was fitted to; errors are relative, of step cells.
+    """How well the model describes the fitted data; errors are relative errors of step cells.
 
     Attributes:
-        reduced_chi2, lack_of_fit_p: None where repetitions are too few for a test.
-        misfits: p of each named direction in which a misfit was looked for.
-        disturbed_samples: samples that the fit gave no weight.
+        reduced_chi2, lack_of_fit_p: None if there are too few repetitions for a test.
+        misfits: p-value of each named direction in which a misfit was tested.
+        disturbed_samples: number of samples to which the fit gave no weight.
         held_out_gpus_error, held_out_n_error: median relative error of forecasts of the largest GPU
-            count, and of the largest n, by fits without them; None where nobody looked.
+            count, and of the largest n, by fits without them; None if not computed.
     """
 
     median_relative_error: float
@@ -94,8 +94,8 @@ class Tried:
     """A candidate model.
 
     Attributes:
-        cv_error: mean relative error in cells left out; None: it had none.
-        weight: in forecasts, where several candidates make them.
+        cv_error: mean relative error in held-out cells; None if there were none.
+        weight: its weight if forecasts average over several candidates.
     """
 
     model: str
@@ -105,7 +105,7 @@ class Tried:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class IntegerCost:
-    """A k that was tried, and the cost of the fit with it."""
+    """A value of k that was tried, and the fit's objective with it."""
 
     k: int
     cost: float
@@ -113,7 +113,7 @@ class IntegerCost:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class Observed:
-    """How much was fitted to."""
+    """How many samples and cells were fitted."""
 
     samples: int
     cells: int
@@ -126,8 +126,8 @@ class Noise:
     """Relative noise of step times.
 
     Attributes:
-        sample: of a single measurement around the model.
-        pure_error: between repetitions; None without.
+        sample: noise of a single measurement around the model.
+        pure_error: noise between repetitions; None without repetitions.
         between_cells: spread of true cell times around the model.
         t90: quantile of Student's t for a two-sided 90 % interval.
     """
@@ -140,7 +140,7 @@ class Noise:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class Domain:
-    """Least and greatest n and GPU count that were fitted."""
+    """Least and greatest fitted n and GPU count."""
 
     n: Sizes
     gpus: Counts
@@ -148,7 +148,7 @@ class Domain:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class Source:
-    """Where the communication of a what-if comes from."""
+    """Source of a what-if's communication."""
 
     path: str
     data: str | None = None
@@ -159,12 +159,12 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class FittedSteps(StepSelection, Origin):
-    """Which steps were fitted; None: they did not say. Machine and block are the fitted GPU's."""
+    """The fitted steps; None: not stated. Machine and block are those of the fitted GPU."""
 
     machine: None = field(default=None, metadata={"key": None})
     block: None = field(default=None, metadata={"key": None})
-    # Without default, other than in a selection: all steps state a path, and steps of our own
-    # programs state how they move data and by which kernel.
+    # Unlike a selection's, these have no default: all steps state a path, and steps of our own
+    # programs state schedule and kernel.
     path: str = field()
     schedule: str | None = field()
     kernel: str | None = field()
@@ -174,27 +174,27 @@ class FittedSteps(StepSelection, Origin):
 
     @property
     def words(self) -> str:
-        """What was stated of the fitted steps' kind: ``schedule 'mpi', kernel 'lj'``."""
+        """The stated kind of the fitted steps, such as ``schedule 'mpi', kernel 'lj'``."""
         kind = {name: getattr(self, name) for name in ("schedule", "kernel", "program", "case")}
         return ", ".join(f"{name} {value!r}" for name, value in kind.items() if value is not None)
 
     @property
     def forecast_path(self) -> str:
-        """The path that the model forecasts: another than the fitted one in a what-if."""
+        """The path that the model forecasts, which in a what-if is not the fitted one."""
         return self.path if self.what_if is None else self.what_if.path
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity that a reconstruction is made of.
+    """A quantity of a reconstruction.
 
     Attributes:
-        name, unit, meaning: SI.
-        value: the most likely.
-        low, high: bounds of what is held possible; None: taken as known.
-        source: the public figure that the value comes from, or None.
-        assumed: why the value was assumed, or None; exactly one of the two is there.
-        range: what the bounds rest on.
+        name, unit, meaning: in SI units.
+        value: the most likely value.
+        low, high: bounds of the plausible range; None: the value counts as known.
+        source: the public figure from which the value comes, or None.
+        assumed: why the value was assumed, or None; exactly one of the two is given.
+        range: the basis of the bounds.
     """
 
     name: str
@@ -210,9 +210,9 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """What a model says of itself that nobody fitted, put together from public figures.
+    """Describes a model that was not fitted but derived from public figures.
 
-    Such models are never datasets: what was not measured must not be taken for a measurement.
+    Such models never become datasets, because their values must not be mistaken for measurements.
     """
 
     title: str
@@ -223,7 +223,8 @@ class Reconstruction:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class Replicates:
-    """Bootstrap replicates in a file: names of the parameters, and a row of values a replicate."""
+    """Bootstrap replicates in a file: names of the parameters, and one row of values per
+    replicate."""
 
     parameters: list[str]
     integers: list[Integer]

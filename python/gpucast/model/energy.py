@@ -1,13 +1,12 @@
-"""Energy of a step: joules, kWh, what they cost and carry, and the GPU count of least.
+"""Energy of a step in joules and kWh, its price and CO2, and the GPU count of least energy.
 
-The joules of a GPU in a step, E(n, N) / N, follow the same laws as its time does: a part that grows
-with the work of a GPU, a part of every step, in which the GPU waits and takes power, too, and what
-grows with N. So where records have joules, the fit of any program's times is made of E / N as well
+A GPU's energy in a step, E(n, N) / N, follows the same laws as its time: one part grows with the
+GPU's work, one is constant, since a waiting GPU takes power as well, and one grows with N. If
+records have joules, E / N is therefore fitted like any program's times
 (``facts.Fitted.joules_per_gpu``), and E is N times its forecast. One power for all cells, or idle
-and active power by the share of a step that grows with n, are worse outside the fitted cells
-(docs/results/energy.md): power rises with the work while time hides it behind the host's calls.
-
-Only GPUs are counted: what the host uses is not measured.
+and active power by the share of a step that grows with n, forecast worse outside the fitted cells
+(docs/results/energy.md): power rises with the work even while the host's calls hide its time. Only
+GPUs are counted; the host's energy is not measured.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ KWH = 3.6e6
 def least_energy(
     model: Model, n: list[float], gpus: list[float], interval: Interval = Interval.now
 ) -> list[JsonObject]:
-    """The GPU count of least energy for each n, and what the fastest takes beside it; empty where
-    no energy was measured."""
+    """Return the GPU count of least energy for each n, and the energy of the fastest count; empty
+    if no energy was measured."""
     rows: list[JsonObject] = []
     for size in n if model.energy is not None else ():
         forecasts = model.forecasts(np.full(len(gpus), size), np.array(gpus), interval)
         energy = model.joules(forecasts)
-        at, fastest = int(np.argmin(energy["joules"])), int(np.argmin(forecasts.seconds))
+        least, fastest = int(np.argmin(energy["joules"])), int(np.argmin(forecasts.seconds))
         rows.append(
-            {"model": model.name, "n": plain(size), "gpus": int(gpus[at]),
-             "seconds": float(forecasts.seconds[at])}
-            | {key: float(column[at]) for key, column in energy.items()}
+            {"model": model.name, "n": plain(size), "gpus": int(gpus[least]),
+             "seconds": float(forecasts.seconds[least])}
+            | {key: float(column[least]) for key, column in energy.items()}
             | {"fastest_gpus": int(gpus[fastest]),
                "fastest_joules": float(energy["joules"][fastest])}
         )  # fmt: skip
@@ -54,12 +53,12 @@ def least_energy(
 
 @dataclass(frozen=True)
 class Grid:
-    """What electricity is to its user.
+    """Price and emissions of the user's electricity.
 
     Attributes:
-        price: of a kWh; None: not said.
-        co2: g a kWh; None: not said.
-        currency: of the price; empty: not said.
+        price: price of a kWh; None: not given.
+        co2: emissions in g per kWh; None: not given.
+        currency: currency of the price; empty: not given.
     """
 
     price: float | None = None
@@ -73,7 +72,7 @@ class Grid:
         return cls(amount, co2, currency)
 
     def check(self, model: Model) -> None:
-        """Raise InputError where something is asked of energy that nobody measured."""
+        """Raise InputError if price or emissions are given for a model without energy."""
         for value, field in ((self.price, "--energy-price"), (self.co2, "--grid-co2")):
             if value is not None and model.energy is None:
                 raise InputError(
@@ -83,7 +82,8 @@ class Grid:
                 )
 
     def of(self, joules: Joules) -> dict[str, Joules]:
-        """kwh, energy_cost and co2_kg of some energy; those that are known."""
+        """Return kwh, energy_cost and co2_kg of an energy, as far as price and emissions are
+        given."""
         kwh = joules / KWH
         kilograms = None if self.co2 is None else self.co2 / 1e3
         known = {"energy_cost": self.price, "co2_kg": kilograms}

@@ -1,5 +1,5 @@
-"""What a model forecasts with, whatever was fitted: one form of the parts of a step, a mixture of
-such forms, or a mixture of forms of the whole."""
+"""Engines, with which models forecast: one form of the parts of a step, a mixture of such forms, or
+a mixture of forms of the total."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ import numpy as np
 from gpucast import _core
 from gpucast.model.intervals import Array, Factors
 
-# Half-width of an interval of log time; a factor of 1e43 either way says that nothing is known.
+# Largest half-width of an interval of log time: a factor of 1e43 either way, so that nothing is
+# known.
 WIDEST = 100.0
 
 SEED = 1
-"""Draws repeat, so that a model's answers do."""
+"""Draws use a fixed seed, so that a model's answers are reproducible."""
 
 
 @dataclass(frozen=True)
 class Times:
-    """What an engine says of some cells, in seconds: medians, 90 % intervals of a measurement and
-    of the expected time; spread of the logarithm of that; parts, (cells, 3); and what of the
-    spread's square all cells share."""
+    """An engine's forecasts (s): medians, 90 % intervals of a measurement and of the expected time;
+    the standard deviation (spread) of the logarithm of the expected time; parts, (cells, 3); and
+    the part of the variance that all cells share (common)."""
 
     seconds: Array
     low: Array
@@ -37,11 +38,12 @@ class Times:
 
 @dataclass(frozen=True)
 class Measured:
-    """How often cells are measured, of whose times the median counts.
+    """How often cells are measured; the median of a cell's times counts.
 
     Attributes:
-        repetitions: of each cell; visits: in which they were made.
-        rounding: relative variance of each time.
+        repetitions: number of repetitions of each cell; visits: number of visits in which they are
+            made.
+        rounding: relative variance of each time by rounding.
     """
 
     repetitions: Sequence[int]
@@ -50,15 +52,15 @@ class Measured:
 
     @property
     def of_median(self) -> Array:
-        """Variance of each cell's median, where that of one repetition is 1."""
+        """Variance of each cell's median, relative to that of one repetition."""
         return np.array([_core.median_variance(count) for count in self.repetitions])
 
 
 class Engine(Protocol):
-    """What all engines answer, for pairs of n and GPU count.
+    """The interface of all engines; cells are pairs of n and GPU count.
 
     Attributes:
-        draw_count: how many draws of the whole model there are; 0: its uncertainty is not known.
+        draw_count: number of draws of the model; 0 if its uncertainty is not known.
     """
 
     @property
@@ -67,30 +69,31 @@ class Engine(Protocol):
     def times(
         self, n: Array, gpus: Array, factors: Factors, measured: Measured | None = None
     ) -> Times:
-        """Times that are measured, and expected ones.
+        """Forecast measured and expected times.
 
         Args:
-            factors: on the parts of all cells.
-            measured: how often; None: once, as what was fitted was.
+            factors: factors on the parts of all cells.
+            measured: how often cells are measured; None: once, like the fitted ones.
         """
 
     def seconds(self, n: Array, gpus: Array, factors: Array) -> Array:
-        """Expected times (s), of any n > 0 and N > 0; ``factors``: on the parts."""
+        """Return expected times (s) for any n > 0 and N > 0, with these factors on the parts."""
 
     def draws(self, n: Array, gpus: Array, factors: Array) -> Array:
-        """Draws of the expected times (s), a row for each row of ``factors`` on the parts."""
+        """Return draws of the expected times (s), one row for each row of ``factors`` on the
+        parts."""
 
     def alone(self) -> Iterator[tuple[str, float, Engine]]:
-        """Name and weight of each form that forecasts average over, and what forecasts by it; none
-        where they average over none, or how time changes with N is not a form's to say."""
+        """Yield name, weight and engine of each form over which forecasts average; none if they do
+        not average, or if no form describes the dependence on N."""
         return iter(())
 
 
 def interval_width(log_width: Array) -> Array:
-    """Half-width of an interval of log time, kept within what ``exp`` can hold."""
+    """Limit the half-width of an interval of log time, so that ``exp`` does not overflow."""
     return np.minimum(log_width, WIDEST)
 
 
 def about(seconds: Array, log_width: Array) -> tuple[Array, Array]:
-    """The ends of intervals about times."""
+    """Return the ends of intervals about times."""
     return seconds * np.exp(-log_width), seconds * np.exp(log_width)

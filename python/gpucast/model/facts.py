@@ -1,4 +1,4 @@
-"""A fitted model as its file holds it, and what follows from that without a forecast."""
+"""A fitted model as its file holds it, and what follows from it without a forecast."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from gpucast.util.remarks import Remark, texts_of
 from gpucast.util.typed_json import to_json
 
 USUAL_GPUS = 8
-"""GPU counts up to this one are usual."""
+"""Largest GPU count that is considered by default."""
 
 USUAL_SIZES = (216.0, 1e6)
-"""Particles, least and greatest, where no size was measured."""
+"""Default range of particle numbers if no size was measured."""
 
 MORE_PER_GPU = 1.1
-"""A GPU may get this many times the most that one had; nobody tried more."""
+"""Largest n / N of forecasts, relative to the largest measured one."""
 
 SCALING = "scaling"
-"""What a file says in place of terms where the forms of any program were fitted."""
+"""Stands for the terms in a file if the forms of any program were fitted."""
 
 NO_TERMS = Terms(gpu="", cpu="", com="")
 _OMIT: dict[str, Any] = {"omit": True}
@@ -55,33 +55,36 @@ class Fitted:
 
     Attributes:
         name: for tables and files: the file's name, or the path or program fitted.
-        terms: of our own programs; ``NO_TERMS`` of a program known by its step times alone.
-        k, k_profile, k_plausible: structural integer of the terms; those tried; those that fit.
-        breakpoints: of transfer curves in bytes, by route.
-        parameters: of the form that is estimated; combinations: what is known where they are not.
-        rank: how many quantities the data determine.
+        terms: terms of our own programs; ``NO_TERMS`` for a program of which only step times are
+            known.
+        k, k_profile, k_plausible: structural integer of the terms; the values tried; the plausible
+            values.
+        breakpoints: breakpoints of transfer curves (bytes), by route.
+        parameters: parameters of the estimated form; combinations: sums of parameters that are
+            known although the parameters are not.
+        rank: number of quantities that the data determine.
         quality: how well the model describes the steps; None: the model was not fitted.
-        candidates: forms that were tried, and ``chosen`` among them.
-        observations: how many were fitted; None: the model was not fitted.
+        candidates: the forms that were tried; ``chosen``: the chosen one.
+        observations: number of fitted observations; None: the model was not fitted.
         noise: relative noise of step times.
-        kernel_start: s by which a skeleton's kernel takes longer than it keeps the GPU busy.
+        kernel_start: time (s) by which a skeleton's kernel takes longer than it keeps the GPU busy.
         domain: least and greatest n and GPU count of the steps.
-        cells: they themselves, of our own programs.
-        stated_workload: what the steps do; None: all-pairs.
-        machine: the GPUs that the steps ran on.
+        cells: the cells of the steps, for our own programs.
+        stated_workload: the steps' workload; None: all-pairs.
+        machine: the GPUs on which the steps ran.
         data: the steps that were fitted.
-        mixture, scaling: what forecasts are made with: forms of the parts of a step, or of the
-            whole of it; neither: the terms alone.
-        other_path: what is known of the path of a what-if.
-        simulated: what steps are uncertain by that were simulated.
-        machine_factors: what cells timed on the machine that is forecast have said of it; None: it
-            is the one that was fitted.
-        sharing: what several instances on one GPU cost one another; None: nobody measured it.
-        joules_per_gpu: what was fitted to the joules of a GPU in a step, as the content of a model
-            whose times are joules; None: no step has joules.
-        created: when it was fitted; None where the file does not say.
-        remarks: what one must know to use it; notes: what changes no answer, one line each.
-        reconstruction: what a model says of itself that nobody fitted.
+        mixture, scaling: the forms that forecasts average over, of the parts of a step or of its
+            total; neither: the terms alone.
+        other_path: the path of a what-if, and its uncertainty.
+        simulated: uncertainty of simulated steps.
+        machine_factors: factors of another machine, from cells timed there; None: forecasts are for
+            the fitted machine.
+        sharing: slowdown of several instances on one GPU; None: not measured.
+        joules_per_gpu: fit of a GPU's energy in a step, as the content of a model whose times are
+            joules; None: no step has joules.
+        created: when it was fitted; None: not stated.
+        remarks: remarks that users need to know; notes: lines that affect no answer.
+        reconstruction: description of a model that was not fitted.
         replicates: parameter values of each bootstrap replicate, shape (B, parameters).
         integers: structural integer k of each replicate, length B.
     """
@@ -126,8 +129,8 @@ class Fitted:
     integers: list[int] = field(default_factory=list, metadata={"key": None}, repr=False)
 
     def __getstate__(self) -> dict[str, object]:
-        """What was fitted, without what is made of it when asked for: the core's objects do not
-        leave their process."""
+        """Return the fields without cached properties, because the core's objects cannot be
+        pickled."""
         kept = dict(vars(self))
         for kind in type(self).__mro__:
             for name, member in vars(kind).items():
@@ -135,7 +138,7 @@ class Fitted:
                     kept.pop(name, None)
         return kept
 
-    # ---- in words ----
+    # ---- texts ----
 
     @property
     def warnings(self) -> list[str]:
@@ -144,18 +147,18 @@ class Fitted:
 
     @property
     def form(self) -> str:
-        """The terms of the model, in a line."""
+        """The model's form in one line."""
         return (self.chosen or (str(self.terms) if self.own_program else SCALING)) + (
             self.integer_in_words()
         )
 
     def integer_in_words(self) -> str:
-        """``, k = 4``; empty for a model without structural integer."""
+        """Return a text such as ``, k = 4``; empty for a model without structural integer."""
         return "" if self.k is None else f", k = {self.k}"
 
     @property
     def content(self) -> dict[str, Any]:
-        """What was fitted, as JSON values: what ``fit --json`` prints."""
+        """The fit as JSON values, as ``fit --json`` prints it."""
         kind = {} if self.own_program else {"model": SCALING}
         return {**to_json(self), **kind, "warnings": self.warnings}
 
@@ -163,18 +166,18 @@ class Fitted:
 
     @property
     def own_program(self) -> bool:
-        """Whether it is of one of our own programs, so that terms describe the parts of its steps;
-        any other program is known by its step times alone."""
+        """Whether it models one of our own programs, so that terms describe the parts of a step; of
+        any other program only step times are known."""
         return self.scaling is None
 
     def of_own_program(self, why: str) -> Self:
-        """This model, once it is of one of our own programs.
+        """Return the model if it is of one of our own programs.
 
         Args:
-            why: what needs one of our own, and what to do instead; for the message.
+            why: what requires one of our own programs, and what to do instead; for the message.
 
         Raises:
-            InputError: it is of a program that is known by its step times alone.
+            InputError: only step times of the program are known.
         """
         if not self.own_program:
             raise InputError(
@@ -184,38 +187,37 @@ class Fitted:
 
     @property
     def weighed(self) -> bool:
-        """Whether forecasts are averages over several forms, each by its evidence."""
+        """Whether forecasts average over several forms, weighted by their evidence."""
         return self.scaling is not None or self.mixture is not None
 
     @property
     def selection(self) -> StepSelection:
-        """The steps that it forecasts: those fitted, on the path of a what-if; of any machine."""
+        """The steps that it forecasts: the fitted ones, on a what-if's path, on any machine."""
         fitted = {name: getattr(self.data, name) for name in FIELDS}
         block = int(self.machine.block) or None
         return StepSelection(**{**fitted, "path": self.data.forecast_path, "block": block})
 
     @property
     def fitted_cells(self) -> TimedCells | None:
-        """The cells of the steps that were fitted, whatever it forecasts; None where the file does
-        not say."""
+        """The fitted cells, whatever it forecasts; None if the file does not list them."""
         return self.cells if self.scaling is None else self.scaling.cells
 
     @property
     def timed(self) -> TimedCells | None:
-        """The cells of those steps that it forecasts; None where the file does not say, or where it
-        forecasts another path than was timed."""
+        """The timed cells of the steps that it forecasts; None if the file does not list them, or
+        if it forecasts another path."""
         if self.machine_factors is not None:
             return self.machine_factors.cells if self.machine_factors.cells.n else None
         return None if self.data.what_if is not None else self.fitted_cells
 
     @property
     def nodes(self) -> list[float]:
-        """Machines that the GPUs of each fitted cell were in, 0: not known; empty: of none."""
+        """Number of nodes of each fitted cell, 0: not known; empty: not known for any cell."""
         return [] if self.scaling is None else self.scaling.cells.nodes
 
     @property
     def gpus_per_node(self) -> float | None:
-        """The most GPUs of a node that were measured; None where nodes are not known."""
+        """The most GPUs of a node in the measurements; None if nodes are not known."""
         nodes = np.array(self.nodes)
         if self.scaling is None or not nodes.size or not (nodes > 0).all():
             return None
@@ -223,15 +225,16 @@ class Fitted:
 
     @property
     def lone_gpus(self) -> int | None:
-        """The only GPU count that was timed of a program known by its step times alone
-        (``lone_count``); None: there are several."""
+        """The only timed GPU count of a program of which only step times are known
+        (``lone_count``); None if there are several."""
         counts = set() if self.scaling is None else set(self.scaling.cells.gpus)
         return counts.pop() if len(counts) == 1 else None
 
     @cached_property
     def most_per_gpu(self) -> float | None:
-        """The largest n / N that ran, of another kind of GPU that its memory holds by that; None
-        where the file does not say."""
+        """The largest n / N that was timed, scaled by the memory of another kind of GPU; None if
+        the
+        file lists no cells."""
         other = self.machine_factors
         memory = 1.0 if other is None else other.memory
         shares = [
@@ -248,45 +251,44 @@ class Fitted:
 
     @property
     def knows_parts(self) -> bool:
-        """Whether the data tell T_gpu, T_cpu and T_com apart, so that they can be shown."""
-        # A program that states no schedule only resembles ours: nobody timed its parts.
+        """Whether the data separate T_gpu, T_cpu and T_com, so that they can be shown."""
+        # A program without a schedule only resembles ours: its parts were not timed.
         return self.own_program and self.data.schedule is not None
 
     @property
     def timed_parts(self) -> bool:
-        """Whether parts of the time rest on what a program timed itself, beyond the sum."""
+        """Whether parts of the time come from the program's own timers."""
         return self.scaling is not None and self.scaling.parts is not None
 
     @property
     def unit(self) -> str | None:
-        """What n counts; None: not said."""
+        """What n counts; None: not stated."""
         return self.stated_unit if self.scaling is None else self.scaling.unit
 
     @property
     def timestep(self) -> float | None:
-        """Simulated time (s) that a step advances; None: not said."""
+        """Simulated time (s) of a step; None: not stated."""
         return self.stated_timestep if self.scaling is None else self.scaling.timestep
 
     @property
     def unshared(self) -> str | None:
-        """Name of the workload that GPUs do not share out, for which no count is best; None: they
-        do."""
+        """Name of a workload that is not divided among GPUs, for which no count is best; else
+        None."""
         return None if self.scaling is None else self.scaling.unshared
 
     def check_shared_out(self) -> None:
-        """Raise InputError where no GPU count is better than another."""
+        """Raise InputError if the workload is not divided among GPUs, so that no count is best."""
         if self.unshared is not None:
             raise InputError(
-                f"{self.unshared} is no work that GPUs share out: no count is best for it; gpucast "
+                f"{self.unshared} is not divided among GPUs: no count is best for it; gpucast "
                 "predict forecasts its times on the count measured",
                 file=self.name,
             )
 
     @property
     def usual_counts(self) -> list[int]:
-        """GPU counts to choose from where nobody names any: 1 to 8; of a program known by its step
-        times alone those from the fewest to the most measured, beyond 8 powers of two and the
-        measured ones."""
+        """Default GPU counts to choose from: 1 to 8. If only step times are known, they go from the
+        fewest to the most measured, beyond 8 only powers of two and the measured counts."""
         usual = list(range(1, USUAL_GPUS + 1))
         if self.scaling is None:
             return usual
@@ -301,36 +303,36 @@ class Fitted:
 
     @property
     def usual_sizes(self) -> tuple[float, float]:
-        """Least and greatest n to show: those fitted; of a reconstruction the usual ones."""
+        """Least and greatest n to show: the fitted ones, or the default for a reconstruction."""
         return self.domain.n if self.observations is not None else USUAL_SIZES
 
-    # ---- its noise, and what all its cells share ----
+    # ---- noise, and factors that all cells share ----
 
     @property
     def between_cells(self) -> float:
-        """Spread of ln T of true cell times around the model, beyond that of its forecasts."""
-        # Draws and spreads of a mixture of parts hold it already.
+        """Sd of ln T of true cell times around the model that is not in its forecasts."""
+        # Draws and spreads of a mixture of parts include it already.
         return self.noise.between_cells if self.mixture is None else 0.0
 
     @property
     def t90(self) -> float:
-        """The half-width of a 90 % interval, in spreads."""
+        """The half-width of a 90 % interval, in standard deviations."""
         return self.noise.t90 if self.mixture is None else T90
 
     @property
     def common_factors(self) -> CommonFactors:
-        """By how much the parts of a step differ at another time, and on another machine."""
+        """Uncertainty of the parts of a step at another time, and on another machine."""
         if self.simulated is not None:
             return replace(OF_TOTAL, unknown=np.diag([0.0, 0.0, self.simulated.com**2]))
         if not self.knows_parts:
-            # Its parts are a guess: all of them share one factor.
+            # Its parts are a guess, so that all of them share one factor.
             return OF_TOTAL
-        # A mixture's intervals hold the noise of visits.
+        # A mixture's intervals include the noise of visits.
         return OF_PARTS if self.mixture is None else replace(OF_PARTS, visit=np.zeros((3, 3)))
 
     @property
     def log_factors(self) -> Array:
-        """Logarithms of the factors on T_gpu, T_cpu, T_com of the machine that is forecast."""
+        """Logarithms of the factors on T_gpu, T_cpu, T_com of the forecast machine."""
         factors = self.machine_factors
         return np.zeros(3) if factors is None else np.array(factors.means)
 
@@ -338,7 +340,7 @@ class Fitted:
 
     @property
     def workload(self) -> _core.Workload:
-        """What the steps of our own programs do: work, bytes and operations by n and N."""
+        """The workload of our own programs: work, bytes and operations by n and N."""
         return workload.of(self.stated_workload)
 
     @property
@@ -347,8 +349,8 @@ class Fitted:
         return self.core_with(self.breakpoints)
 
     def core_with(self, curves: dict[str, list[float]], com: str | None = None) -> _core.Model:
-        """The same with other transfer curves, breakpoints in bytes by route, and perhaps another
-        communication term."""
+        """Return the core's model with other transfer curves (breakpoints in bytes by route) and
+        optionally another communication term."""
         terms = self.terms if com is None else replace(self.terms, com=com)
         return terms.core(self.machine, self.workload, self.k, curves)
 
@@ -359,5 +361,5 @@ class Fitted:
         return np.array([self.parameters[name].value for name in names], dtype=np.float64)
 
     def parameter(self, name: str) -> float:
-        """Value of a parameter in SI units."""
+        """Return the value of a parameter in SI units."""
         return float(self.parameters[name].value)

@@ -1,4 +1,4 @@
-"""Model files (``gpucast.model/1``) read."""
+"""Reads model files (``gpucast.model/1``)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAKES_ONE = "gpucast fit DATA -o MODEL.json makes one"
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a model: by its first bytes; one that cannot be read or is damaged, by its
+    """Whether a file is a model, by its first bytes; if it cannot be read or is damaged, by its
     ending."""
     name = os.fspath(path)
     if name in reconstructed_files():
@@ -42,7 +42,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file, or a bundled reconstruction by its name (``gpucast data list``).
 
     Raises:
-        InputError: the file cannot be read, is no model file, or is of another version.
+        InputError: the file cannot be read, is not a model file, or has another version.
     """
     name = os.fspath(path)
     if Path(path).exists() and is_trace(path):
@@ -79,7 +79,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     try:
         content = with_remarks(content)
         model = _scaling(content) if "scaling" in content else _own(content)
-        _ = model.engine  # checks what the values have to be together
+        _ = model.engine  # checks that the values are consistent
         _ = model.energy
     except InputError as error:
         raise InputError(error.message, file=name, field=error.field) from error
@@ -95,7 +95,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
 
 def _refuse_data(text: str, name: str) -> None:
-    # The likeliest mistake: what one measured for what was fitted to it.
+    # The likeliest mistake is to give the data instead of the model.
     if '"gpucast.record/' in text[:4096]:
         raise InputError(f"holds records, not a model; {_MAKES_ONE}", file=name)
 

@@ -1,4 +1,4 @@
-"""A fitted model: forecasts and best counts as tables, updates by other machines, its file."""
+"""A fitted model: forecasts and best counts as tables, updates for other machines, its file."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _PARTS = ("t_gpu", "t_cpu", "t_com")
 _FIRST = ("model", "n", "gpus", "seconds", "low", "high")
 _RATES = ("measured", "steps_per_second", "ns_per_day", "efficiency", "reference_gpus")
 _UNKNOWN = ("ns_per_day", "measured")
-"""Columns of forecasts that may be empty."""
+"""Columns of forecasts that are left out if empty."""
 
 
 class Model(Choosing):
-    """A fitted model of step times: of one of our own programs, by terms for the parts of a step,
-    or of any program, by forms of the whole of it.
+    """A fitted model of step times: for our own programs by terms for the parts of a step, for any
+    other program by forms of the total.
 
-    Attributes are those of ``gpucast.model.facts.Fitted``.
+    Its attributes are those of ``gpucast.model.facts.Fitted``.
     """
 
     def __str__(self) -> str:
@@ -67,8 +67,8 @@ class Model(Choosing):
 
     @cached_property
     def energy(self) -> Model | None:
-        """What forecasts the joules of a GPU in a step in place of seconds (``gpucast.model.
-        energy``); None where no energy was measured of what it forecasts."""
+        """A model of a GPU's energy in a step (J), whose times are joules
+        (``gpucast.model.energy``); None if no energy was measured for its forecasts."""
         elsewhere = self.data.what_if is not None or self.machine_factors is not None
         if self.joules_per_gpu is None or elsewhere:
             return None
@@ -76,30 +76,30 @@ class Model(Choosing):
         return from_json(Model, given)
 
     def joules(self, forecasts: Forecasts) -> dict[str, Array]:
-        """Joules of a step of some cells, all GPUs together, with the 90 % interval of one
-        measurement: joules, joules_low, joules_high; empty where no energy was measured.
+        """Return the energy of steps (J), all GPUs together, with the 90 % interval of one
+        measurement: joules, joules_low, joules_high; empty if no energy was measured.
 
-        No GPU takes more than its kind's power over the longest that the step may take: over the
-        time forecast, which may be too short, intervals would miss."""
+        Energy is limited by the power limit of the kind of GPU over the upper end of the step time;
+        over the forecast time, which may be too short, intervals would be too narrow."""
         if self.energy is None:
             return {}
-        of_gpu = self.energy.forecasts(forecasts.n, forecasts.gpus, forecasts.interval)
-        ends = {"joules": of_gpu.seconds, "joules_low": of_gpu.low, "joules_high": of_gpu.high}
+        per_gpu = self.energy.forecasts(forecasts.n, forecasts.gpus, forecasts.interval)
+        ends = {"joules": per_gpu.seconds, "joules_low": per_gpu.low, "joules_high": per_gpu.high}
         most = power_limit(self.machine.name) * forecasts.high
         return {key: forecasts.gpus * np.minimum(value, most) for key, value in ends.items()}
 
     def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
-        """Forecasts of every n with every GPU count, a row each.
+        """Return forecasts of every n with every GPU count, one row each.
 
-        ``interval``: what low and high are of: a measurement now, later on this machine, or on
-        another machine of the kind.
+        ``interval`` selects what low and high are about: a measurement now, later on this machine,
+        or on another machine of the same kind.
 
         Columns: model, n, gpus, seconds, low, high (90 % prediction interval of one measurement),
         mean_low, mean_high (90 % interval of the expected time), t_gpu, t_cpu, t_com, extrapolated.
-        A program that is known by its step times alone has measured (s), steps_per_second,
-        ns_per_day, efficiency and its reference_gpus (``model.rates``) after the first interval,
-        but no parts of the time where nobody measured them, nor what is not known of any row.
-        Where energy was measured, joules, joules_low and joules_high of a step come last.
+        If only step times of the program are known, there are measured (s), steps_per_second,
+        ns_per_day, efficiency and reference_gpus (``model.rates``) after the first interval, but no
+        parts unless they were measured, and no columns that are empty in all rows. If energy was
+        measured, joules, joules_low and joules_high of a step come last.
         """
         import pandas
 
@@ -108,10 +108,10 @@ class Model(Choosing):
         forecasts = self.forecasts(*outer(n, gpus), interval_named(interval))
         frame = pandas.DataFrame(forecasts.columns())
         frame.insert(0, "model", self.name)
-        of_energy = self.joules(forecasts)
+        energy_columns = self.joules(forecasts)
         if self.own_program:
-            return frame.assign(**of_energy)
-        for name, column in (columns(self, forecasts) | of_energy).items():
+            return frame.assign(**energy_columns)
+        for name, column in (columns(self, forecasts) | energy_columns).items():
             frame[name] = column
         parts = () if self.timed_parts else _PARTS
         empty = [name for name in _UNKNOWN if frame[name].isna().all()]
@@ -127,10 +127,10 @@ class Model(Choosing):
     def best(
         self, n: Numbers, gpus: Numbers | None = None, interval: str = Interval.now
     ) -> pandas.DataFrame:
-        """The fastest GPU count for each n, a row each: see ``best_counts``.
+        """Return the fastest GPU count for each n, one row each: see ``best_counts``.
 
-        ``gpus``: to choose from; the usual counts where not given. ``interval``: what the
-        probability is of.
+        ``gpus`` are the counts to choose from, by default the usual ones; ``interval`` selects what
+        the probability is about.
         """
         import pandas
 
@@ -143,12 +143,12 @@ class Model(Choosing):
         selection: StepSelection = ANY,
         **choice: Unpack[SelectionArguments],
     ) -> Self:
-        """The model for the machine (or the time) that some cells were timed on: see
+        """Return the model for the machine (or the time) at which some cells were timed: see
         ``gpucast.model.update``.
 
         Raises:
-            InputError: the steps are not of what the model forecasts, or of several machines; or
-                the model is an updated one itself.
+            InputError: the steps are not of the kind that the model forecasts, or of several
+                machines; or the model is itself an updated one.
         """
         known = self.machine_factors
         if known is not None and known.cells.n:
@@ -167,7 +167,7 @@ class Model(Choosing):
         visits = [cell.visits for cell in cells.values()]
         low, high = plain.cell_intervals(forecasts, repetitions, rounding, visits)
         parts = np.column_stack([forecasts.t_gpu, forecasts.t_cpu, forecasts.t_com])
-        # Parts of averaged forms sum up to their mean, the forecast is their median.
+        # Parts of averaged forms add up to the mean, but the forecast is the median.
         parts *= (forecasts.seconds / parts.sum(axis=1))[:, np.newaxis]
         if known is not None and isinstance(self.engine, AveragedTotals):
             parts = forecasts.seconds[:, np.newaxis] * self.engine.kind_shares(
@@ -186,7 +186,7 @@ class Model(Choosing):
         return dataclasses.replace(self, machine_factors=factors, remarks=remarks)
 
     def to_json(self) -> str:
-        """The content of the model file."""
+        """Return the content of the model file."""
         content = {"schema": SCHEMA, **self.content}
         if self.own_program:
             content["bootstrap"] = {
@@ -197,5 +197,5 @@ class Model(Choosing):
         return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the model file; whole or not at all."""
+        """Write the model file, completely or not at all."""
         files.write_text(path, self.to_json(), force=force)

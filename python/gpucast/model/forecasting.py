@@ -1,4 +1,4 @@
-"""Forecasts of a fitted model, beside what was measured."""
+"""Forecasts of a fitted model, compared with measurements."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from gpucast.model.other_path import OnOtherPath
 
 
 class Forecasting(Fitted):
-    """A fitted model that forecasts: an engine made of what was fitted, and the factors on the
-    parts of all cells at another time or on another machine."""
+    """A fitted model that forecasts: its engine, and factors on the parts of all cells at another
+    time or on another machine."""
 
     @cached_property
     def engine(self) -> Engine:
-        """What it forecasts with."""
+        """The engine of its forecasts."""
         if self.one_form is not None:
             return self.one_form
         if self.other_path is not None:
@@ -38,42 +38,41 @@ class Forecasting(Fitted):
 
     @cached_property
     def one_form(self) -> OneForm | None:
-        """The form that alone makes forecasts, so that each draw is a set of its parameters; None:
-        several do, or another path's communication has no form."""
+        """The engine of a single form, whose draws are sets of its parameters; None if forecasts
+        average over several, or another path's communication has no form."""
         return None if self.weighed or self.other_path is not None else OneForm(self)
 
     @cached_property
     def one_count(self) -> OneCount | None:
-        """What makes forecasts of other counts where one alone was timed; None: there are
-        several."""
+        """The engine for other GPU counts if only one was timed; None if several were."""
         lone = self.lone_gpus
         return None if lone is None else OneCount(AveragedTotals(self), self, lone)
 
     @property
     def draw_count(self) -> int:
-        """How many draws of the whole model there are; 0: its uncertainty is not known."""
+        """Number of draws of the model; 0 if its uncertainty is not known."""
         return self.engine.draw_count
 
     def factors(self, interval: Interval, t90: float) -> Factors:
-        """The factors that all cells of the time and machine forecast share; ``t90``: half-width of
-        the intervals that their covariance is for, in standard deviations."""
+        """Return the factors that all cells of the forecast time and machine share; ``t90`` is the
+        half-width, in standard deviations, of the intervals for which their covariance is used."""
         covariance = self.common_factors.covariance(interval, self.machine_factors, t90)
         return Factors(self.log_factors, covariance)
 
     def drawn_factors(self, count: int, interval: Interval) -> Array:
-        """Draws of the factors on T_gpu, T_cpu, T_com that all cells share, (count, 3)."""
-        # They are normal, whatever the intervals are.
+        """Draw the factors on T_gpu, T_cpu, T_com that all cells share, (count, 3)."""
+        # They are normal, whatever the distribution of the intervals.
         factors = self.factors(interval, Z90)
-        # Each model has draws of its own: two models are of two paths, mostly of two hosts.
+        # Each model has its own draws: two models are of two paths, usually of two hosts.
         kind = self.machine_factors.kind if self.machine_factors else None
         seed = zlib.crc32(f"{self.data}{kind or ''}".encode())
         return drawn(factors.means, factors.covariance, count, seed)
 
     def log_width(self, spread: Array) -> Array:
-        """Half-width of the 90 % interval of the logarithm of an expected time.
+        """Return the half-width of the 90 % interval of ln of an expected time.
 
         Args:
-            spread: standard deviation of it, as far as the model's draws know it.
+            spread: its standard deviation in the model's draws.
         """
         return interval_width(self.t90 * np.hypot(spread, self.between_cells))
 
@@ -83,13 +82,13 @@ class Forecasting(Fitted):
         gpus: Sequence[float] | Array,
         interval: Interval = Interval.now,
     ) -> Forecasts:
-        """Forecasts for pairs of ``n`` and ``gpus`` (one length).
+        """Return forecasts for pairs of ``n`` and ``gpus`` (of equal length).
 
-        ``interval``: whether times are to be measured now, later, or on another machine.
+        ``interval`` selects a measurement now, later, or on another machine.
 
         Raises:
-            InputError: an n or a GPU count out of range, or a GPU count whose communication cost
-                the data cannot know.
+            InputError: an n or a GPU count is out of range, or the data tell nothing about the
+                communication of a GPU count.
         """
         n, gpus = checked_sizes(n), checked_counts(gpus)
         times = self.engine.times(n, gpus, self.factors(interval, self.t90))
@@ -107,12 +106,12 @@ class Forecasting(Fitted):
         ).checked(self.name)
 
     def seconds(self, n: Array, gpus: Array) -> Array:
-        """Step times (s) of pairs of any n > 0 and any N > 0."""
+        """Return step times (s) for pairs of any n > 0 and N > 0."""
         return self.engine.seconds(n, gpus, np.exp(self.log_factors))
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
-        """So many draws of the expected times (s) of pairs of any n > 0 and N > 0, shape (count,
-        pairs): each row might as well be the truth for all of them together."""
+        """Draw expected times (s) jointly for pairs of any n > 0 and N > 0, shape (count,
+        pairs)."""
         return self.engine.draws(n, gpus, self.drawn_factors(count, interval))
 
     def cell_intervals(
@@ -122,9 +121,9 @@ class Forecasting(Fitted):
         rounding: Array,
         visits: Sequence[int] | None = None,
     ) -> tuple[Array, Array]:
-        """90 % intervals (s) of medians of ``repetitions`` in the cells forecast;
-        ``rounding``: relative variance of each; ``visits``: in how many visits each cell's
-        repetitions were measured, one if not said."""
+        """Return 90 % intervals (s) of medians of ``repetitions`` in the forecast cells.
+        ``rounding`` is the relative variance of each, ``visits`` the number of visits of each cell
+        (default: one)."""
         n, gpus = forecasts.n, forecasts.gpus
         number = np.ones(n.size) if visits is None else np.array(visits, dtype=np.float64)
         measured = Measured(repetitions, number, rounding)
@@ -132,24 +131,25 @@ class Forecasting(Fitted):
         times = self.engine.times(n, gpus, factors, measured)
         return times.low, times.high
 
-    # ---- beside what was fitted ----
+    # ---- comparison with measurements ----
 
     def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
-        """Whether a cell lies outside the n or the GPU counts that were fitted, or gives a GPU more
-        than any had."""
+        """Whether a cell lies outside the fitted n or GPU counts, or gives a GPU more than any
+        measured one had."""
         domain = self.domain
         inside_n = (domain.n[0] <= n) & (n <= domain.n[1])
         inside_gpus = (domain.gpus[0] <= gpus) & (gpus <= domain.gpus[1])
         return np.asarray(~(inside_n & inside_gpus) | self.overfills(n, gpus), dtype=np.bool_)
 
     def overfills(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
-        """Whether a cell gives a GPU more than any had that was measured, so that nobody knows
-        whether its memory holds it."""
+        """Whether a cell gives a GPU more than any measured one had, so that it may not fit into
+        memory."""
         most = np.inf if self.most_per_gpu is None else self.most_per_gpu
         return np.asarray(n / gpus > MORE_PER_GPU * most, dtype=np.bool_)
 
     def measured(self, n: Array, gpus: Array) -> Array:
-        """Measured times (s) of pairs of n and gpus (any one shape), NaN where none is known."""
+        """Return measured times (s) of pairs of n and gpus (any common shape); NaN if not
+        measured."""
         cells = self.timed
         if cells is None:
             return np.full(np.shape(n), np.nan)
@@ -160,9 +160,9 @@ class Forecasting(Fitted):
         return np.array(times, dtype=np.float64).reshape(np.shape(n))
 
     def refuted(self, n: Array) -> Array:
-        """By how much measurements of sizes refute the model: root mean square of the logarithms of
-        measured over forecast times, of a size with a cell outside its 90 % interval; else 0."""
-        # A mixture of totals follows its cells, and one that is unlike all others deviates alone.
+        """Return by how much measurements contradict the model at each size: the root mean square
+        of ln of measured over forecast times, if a cell is outside its 90 % interval; else 0."""
+        # A mixture of totals follows its cells, and an outlier among them deviates alone.
         if self.timed is None or not self.own_program or not np.isin(n, self.timed.n).any():
             return np.zeros(np.shape(n))
         off = [self._refuted.get(size, 0.0) for size in np.ravel(n).tolist()]
@@ -170,7 +170,7 @@ class Forecasting(Fitted):
 
     @cached_property
     def _refuted(self) -> dict[float, float]:
-        """``refuted`` by the sizes that are."""
+        """``refuted`` by size."""
         cells = self.timed
         assert cells is not None
         sizes, counts, seconds = (
@@ -184,25 +184,25 @@ class Forecasting(Fitted):
         }
 
     def trusted(self, n: Array, gpus: Array) -> Array:
-        """Step times (s) of pairs of any n > 0 and any N > 0 (flat): of sizes where measurements
-        refute the model those measured, where there are any; of a program known by its step times
-        alone all that were measured."""
+        """Return step times (s) for pairs of any n > 0 and N > 0 (flat): measured times, if any, at
+        sizes where they contradict the model, or always if only step times of the program are
+        known; else forecasts."""
         return self._trusted(n, gpus, self.seconds(n, gpus))
 
     def believed(self, forecasts: Forecasts) -> Array:
-        """``trusted`` of forecasts that are there already."""
+        """Return ``trusted`` times for existing forecasts."""
         return self._trusted(forecasts.n, forecasts.gpus, forecasts.seconds)
 
     def _trusted(self, n: Array, gpus: Array, forecast: Array) -> Array:
         known = self.known(n, gpus)
-        there = ~np.isnan(known)
+        replaced = ~np.isnan(known)
         if self.own_program:
-            there &= self.refuted(n) > 0
-        return np.where(there, known, forecast)
+            replaced &= self.refuted(n) > 0
+        return np.where(replaced, known, forecast)
 
     def known(self, n: Array, gpus: Array) -> Array:
-        """Measured times (s) of cells; where one count alone is known, of other counts those of
-        that. NaN where there are none."""
+        """Return measured times (s) of cells; NaN if not measured. If only one GPU count was timed,
+        times of other counts are derived from it."""
         if self.one_count is None:
             return self.measured(n, gpus)
         return self.measured(n, self.one_count.timed(gpus)) * self.one_count.longer(gpus)

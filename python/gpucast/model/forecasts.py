@@ -13,7 +13,7 @@ from gpucast.model.asked import whole_numbers
 from gpucast.model.intervals import Z90, Array, Interval
 from gpucast.model.shown import forecasts_html, forecasts_text
 
-# More than that ``exp`` cannot hold.
+# ``exp`` overflows beyond this.
 _WIDEST = 700.0
 
 
@@ -21,12 +21,12 @@ _WIDEST = 700.0
 class Forecasts:
     """Forecasts of cells, as arrays of one length.
 
-    ``low`` and ``high``: 90 % prediction interval of a single undisturbed measurement: one sample,
-    or, where the fit chose the form, the median of a visit like those that were fitted;
-    ``mean_low`` and ``mean_high``: 90 % interval of the expected time. Seconds.
-    ``interval``: what they are of: a time now, later or on another machine. ``spread``: standard
-    deviation of the log of the expected time; ``common``: its variance by factors that all cells
-    of that time and machine share.
+    ``low`` and ``high`` are the 90 % prediction interval of a single undisturbed measurement: one
+    sample or, if the fit chose the form, the median of a visit like the fitted ones. ``mean_low``
+    and ``mean_high`` are the 90 % interval of the expected time. All are in seconds. ``interval``
+    tells whether they are about now, later or another machine. ``spread`` is the standard deviation
+    of ln of the expected time; ``common`` is the part of its variance by factors that all cells of
+    that time and machine share.
     """
 
     n: Array
@@ -52,17 +52,17 @@ class Forecasts:
 
     @property
     def fold(self) -> Array:
-        """Factor between the ends of the 90 % interval of the expected time, but for what all cells
-        of another time or machine share: by which that cell alone is not known."""
-        of_all = np.log(self.mean_high / self.mean_low) / (2 * Z90)
-        alone = np.sqrt(np.maximum(np.square(of_all) - self.common, 0.0))
-        return np.exp(np.minimum(2 * Z90 * alone, _WIDEST))
+        """Ratio between the ends of the 90 % interval of the expected time, without the uncertainty
+        that all cells share."""
+        total = np.log(self.mean_high / self.mean_low) / (2 * Z90)
+        own = np.sqrt(np.maximum(np.square(total) - self.common, 0.0))
+        return np.exp(np.minimum(2 * Z90 * own, _WIDEST))
 
     def checked(self, model: str) -> Self:
-        """These, once all times and ends of intervals are finite and above 0.
+        """Return these forecasts if all times and ends of intervals are finite and above 0.
 
         Raises:
-            InputError: one is not: the numbers in the file of the model, which is named, are not
+            InputError: one is not, because the numbers in the model's file (``model``) are not
                 those of a fit.
         """
         for times in (self.seconds, self.low, self.high, self.mean_low, self.mean_high):
@@ -71,7 +71,7 @@ class Forecasts:
         return self
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
-        """What tables show: all up to the spread; whole numbers as such, n where all of it is."""
+        """Return the columns of tables (all before ``spread``), with whole numbers as integers."""
         shown = {column.name: getattr(self, column.name) for column in fields(self)[:_SHOWN]}
         return {**shown, "n": whole_numbers(self.n), "gpus": self.gpus.astype(np.int64)}
 
@@ -82,11 +82,11 @@ _SHOWN = [column.name for column in fields(Forecasts)].index("spread")
 class Best(TypedDict):
     """The fastest GPU count for an n.
 
-    ``seconds``: of a step with it; as measured where the model misses that.
-    ``probability``: share of the models that may as well be right (draws from the mixture, or
-    bootstrap replicates) in which it is the fastest; None without any.
-    ``within_2_percent``: all counts at most 2 % slower. ``extrapolated``: whether n with this count
-    is outside what was fitted. ``measured``: whether ``seconds`` are.
+    ``seconds`` is the step time with it; the measured one if that contradicts the model.
+    ``probability`` is the share of draws of the model (from the mixture, or bootstrap replicates)
+    in which it is the fastest; None without draws. ``within_2_percent`` lists all counts that are
+    at most 2 % slower. ``extrapolated`` tells whether n with this count is outside the fitted
+    range, ``measured`` whether ``seconds`` was measured.
     """
 
     model: str
@@ -100,5 +100,5 @@ class Best(TypedDict):
 
 
 def missed(forecasts: Forecasts, known: Array) -> NDArray[np.bool_]:
-    """Whether measured times are outside the 90 % interval of their forecasts; not where NaN."""
+    """Whether measured times are outside the 90 % interval of their forecasts; False for NaN."""
     return np.asarray((known < forecasts.low) | (known > forecasts.high), dtype=np.bool_)

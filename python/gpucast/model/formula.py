@@ -1,4 +1,4 @@
-"""Step times of a model whose parameters are given, not fitted: to try a formula, or make data."""
+"""Step times of a model with given parameters, to try a formula or to make data."""
 
 from __future__ import annotations
 
@@ -33,24 +33,25 @@ def step_times(
     sms: float = 0.0,
     block: float = 0.0,
 ) -> pandas.DataFrame:
-    """Step times that a model of our own programs has with these parameters, of every n with every
-    GPU count, a row each.
+    """Return step times of a model of our own programs with given parameters, for every n with
+    every GPU count, one row each.
 
     Args:
-        terms: ``GPU+CPU+COM``, such as ``wave+linear+star-serial``, with straight transfer lines.
+        terms: ``GPU+CPU+COM``, such as ``wave+linear+star-serial``, with transfer times linear in
+            size.
         parameters: the value of each parameter of the terms, in SI units.
         n: sizes.
         gpus: GPU counts.
         k: the structural integer of terms that have one.
         cores, sms, block: cores and multiprocessors of a GPU, threads of a block, for terms that
-            ask for them.
+            need them.
 
     Returns:
         Columns n, gpus, seconds, t_gpu, t_cpu, t_com; times in seconds.
 
     Raises:
-        InputError: a term is unknown, a parameter is missing, unknown or not a number, something
-            that a term asks for is not given, or an n or GPU count is out of range.
+        InputError: a term is unknown; a parameter is missing, unknown or not a number; something
+            that a term needs is not given; or an n or GPU count is out of range.
     """
     import pandas
 

@@ -1,13 +1,13 @@
-"""What a forecast is of: a measurement now, later on this machine, or on another of its kind.
+"""Intervals of forecasts: of a measurement now, later on this machine, or on another of its kind.
 
-What a model was fitted to was measured within minutes on one machine. At another time, or on
-another machine, all cells share factors e^d on T_gpu, T_cpu and T_com, so that with the parts'
-shares s_X = T_X / T
+The data of a model were measured within minutes on one machine. At another time, or on another
+machine, all cells share factors e^d on T_gpu, T_cpu and T_com. With the parts' shares s_X = T_X /
+T,
 
     ln T' = ln T + s_gpu d_gpu + s_cpu d_cpu + s_com d_com + noise,     d ~ N(0, C),
 
-and the variance of ln T grows by s^T C s. Cells timed there say what d is: T' is linear in d but
-for terms of second order, so that d and its covariance follow from Bayes' rule (``learnt``).
+and the variance of ln T grows by s^T C s. Cells timed there determine d: T' is linear in d up to
+second-order terms, so that d and its covariance follow from Bayes' rule (``learnt``).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 MACHINES_DEGREES = 2
-"""Degrees of freedom of what is known of machines: three were compared with one another."""
+"""Degrees of freedom of the scatter between machines: three were compared with one another."""
 
 Z90 = 1.6448536269514722
 """Half-width of a normal distribution's 90 % interval."""
 
 T90 = 1.8595480375228424
-"""The same of Student's t with 8 degrees of freedom."""
+"""Half-width of the 90 % interval of Student's t with 8 degrees of freedom."""
 
 SURE = 0.9
-"""Probability of being in time that a job must have, where nobody says."""
+"""Default probability with which a job must be in time."""
 
 _LARGEST_EXPONENT = 300.0
 _TOLERANCE = 1e-12
@@ -44,13 +44,13 @@ _MOST_STEPS = 50
 
 
 class Interval(StrEnum):
-    """What an interval is of.
+    """What an interval is about.
 
     Attributes:
-        now: a measurement in the minutes of those that were fitted, on their machine (after an
-            update: on the machine that it was by).
-        later: one at another time on that machine.
-        machine: one on another machine of the kind, of which nothing was timed.
+        now: a measurement within minutes of the fitted ones, on their machine (after an update, on
+            the machine of the update).
+        later: a measurement at another time on that machine.
+        machine: a measurement on another machine of the same kind, on which nothing was timed.
     """
 
     now = "now"
@@ -59,10 +59,10 @@ class Interval(StrEnum):
 
 
 def at_most(log_width: Array, probability: float) -> Array:
-    """How many times as long as its forecast a time is at most, with a probability.
+    """Return the ratio to its forecast that a time does not exceed with a given probability.
 
     Args:
-        log_width: half-width of the 90 % interval of its logarithm.
+        log_width: half-width of the 90 % interval of ln of the time.
     """
     from scipy.special import ndtri
 
@@ -75,11 +75,12 @@ class CommonFactors:
     """Covariances of the logarithms of the factors on (T_gpu, T_cpu, T_com) that all cells share.
 
     Attributes:
-        later: of another time on the same machine.
-        machine: of another machine against this one, beyond that.
-        visit: of a cell's own noise between visits, where the model's noise does not hold it.
-        cell: of what on another machine is a cell's own, beside the common factors and that noise.
-        unknown: of what was simulated where nothing was timed; until something is.
+        later: covariance of another time on the same machine.
+        machine: additional covariance of another machine.
+        visit: covariance of a cell's own noise between visits, if the model's noise lacks it.
+        cell: covariance of a cell's own deviation on another machine, without common factors and
+            noise.
+        unknown: covariance of simulated steps until something is timed.
     """
 
     later: Array
@@ -89,28 +90,27 @@ class CommonFactors:
     unknown: Array = field(default_factory=lambda: np.zeros((3, 3)))
 
     def prior(self, same_machine: bool) -> Array:
-        """Covariance of the factors of cells that were timed later, here or elsewhere."""
+        """Return the covariance of the factors of cells timed later, here or on another machine."""
         known = self.later if same_machine else self.later + self.machine
         return np.asarray(known + self.unknown)
 
     def covariance(
         self, interval: Interval, factors: MachineFactors | None = None, t90: float = Z90
     ) -> Array:
-        """Covariance by which an interval is wider than what the fit knows.
+        """Return the covariance that an interval adds to the fit's own.
 
-        What is known of machines alone is widened from the quantile of the interval that it is part
-        of to that of Student's t: with the machines' degrees of freedom, and one more for each cell
-        timed.
+        The covariance between machines is widened from the quantile of the whole interval to that
+        of Student's t with the machines' degrees of freedom, plus one for each timed cell.
 
         Args:
-            factors: what cells timed on the machine that is forecast have said.
+            factors: factors estimated from cells timed on the forecast machine.
             t90: half-width of the whole interval in standard deviations.
         """
         total = np.zeros((3, 3))
         if factors is None:
             total += self.unknown
         else:
-            # What is known of kinds was calibrated as it is.
+            # The covariance of kinds is calibrated and needs no widening.
             count = len(factors.cells.n)
             degrees = np.inf if factors.kind else MACHINES_DEGREES + count
             total += _widened(np.array(factors.covariance), degrees, t90) + self.cell
@@ -128,8 +128,8 @@ class Factors:
     """The factors on T_gpu, T_cpu and T_com that all cells share.
 
     Attributes:
-        means, covariance: of their logarithms.
-        more: variance of ln T beyond, of each cell.
+        means, covariance: mean and covariance of their logarithms.
+        more: additional variance of ln T of each cell.
     """
 
     means: Array
@@ -138,11 +138,11 @@ class Factors:
 
     @property
     def median(self) -> Array:
-        """The factors as they are expected."""
+        """The medians of the factors."""
         return np.exp(self.means)
 
     def variance(self, shares: Array) -> Array:
-        """Variance of ln T of cells; ``shares``: of the parts in each, (cells, 3)."""
+        """Return the variance of ln T of cells, given the shares of their parts, (cells, 3)."""
         variance = np.einsum("ci,ij,cj->c", shares, self.covariance, shares)
         return np.asarray(variance + self.more, dtype=np.float64)
 
@@ -152,45 +152,44 @@ def _independent(gpu: float, cpu: float, com: float) -> Array:
 
 
 OF_PARTS = CommonFactors(
-    # Rounds of visits minutes apart, h200-x2: host work 8 %, communication 6 %, kernels none.
+    # Rounds of visits minutes apart, h200-x2: host work 8 %, communication 6 %, kernels 0.
     later=_independent(0.0, 0.08, 0.06),
     # h200-x2 against two of h200-x4-mixed's machines: host work -28 and -15 %, communication -6 to
-    # -14 %, kernels 0.1 %. h200-x4, measured since, is nearer (-10, -3 %): its four machines alone
-    # would say 0.15 and 0.07 with three degrees of freedom, with h200-x2-other's 0.24 and 0.10 with
-    # four, which makes intervals about as wide as these.
+    # -14 %, kernels 0.1 %. h200-x4, measured since, is nearer (-10, -3 %). Its four machines alone
+    # give 0.15 and 0.07 with three degrees of freedom; with h200-x2-other, they give 0.24 and 0.10
+    # with four, and intervals about as wide as these.
     machine=_independent(0.003, 0.22, 0.10),
-    # Visits of a cell minutes apart, 18 groups of h200-x2. Repetitions within a visit, by which our
-    # own programs' noise is estimated, do not show it.
+    # Visits of a cell minutes apart, 18 groups of h200-x2. Repetitions within a visit, from which
+    # our own programs' noise is estimated, do not show this scatter.
     visit=_independent(0.0035, 0.15, 0.08),
     # Ratios of host work, h200-x4 and h200-x4-mixed to h200-x2, over the cells of 36 series: 10 and
-    # 6 % are left beside their mean and the noise of visits.
+    # 6 % remain without their mean and the noise of visits.
     cell=_independent(0.0, 0.08, 0.0),
 )
-"""Factors of programs whose parts are known, from h200-x2, h200-x4 and h200-x4-mixed alone;
-h200-x2-other, for which they are tried (docs/explanation/another-machine.md), turned out +23 %,
-+10 % and 0.1 %."""
+"""Factors of programs with known parts, from h200-x2, h200-x4 and h200-x4-mixed alone. On
+h200-x2-other, where they are validated (docs/explanation/another-machine.md), the factors were +23
+%, +10 % and 0.1 %."""
 
 OF_TOTAL = CommonFactors(
     # Means over all cells of a visit of openmm-h200 and ddp-h200, three visits each: 1.9, 1.7, 1.8
     # and (ResNet-50, whose input is made on the host) 5.9 %; root mean square 3.3 %.
     later=np.full((3, 3), 0.033**2),
-    # No table of other programs has two machines of one kind. Totals of the same cells of our own
-    # programs on h200-x4 and h200-x4-mixed against h200-x2, 696 cells of 36 series: root mean
-    # square 6.5 %; of a series 2.2 to 8.4 % (quartiles), least where GPUs take most of the time.
+    # No table of other programs has two machines of one kind. These are totals of the same cells of
+    # our own programs on h200-x4 and h200-x4-mixed against h200-x2, 696 cells of 36 series: root
+    # mean square 6.5 %; per series 2.2 to 8.4 % (quartiles), and least if GPU time dominates.
     machine=np.full((3, 3), 0.065**2),
     visit=np.zeros((3, 3)),
-    # The same cells about their series' mean: 3.1 % in the median series, of which the rest is laid
-    # to noise.
+    # The same cells around their series' mean: 3.1 % in the median series, part of which is noise.
     cell=np.full((3, 3), 0.02**2),
 )
-"""Programs known by their step times alone have one factor, on the whole of a step."""
+"""Factors of programs of which only step times are known: one factor on the whole step."""
 
 
 def interval_named(name: str) -> Interval:
-    """The interval of a name, or itself.
+    """Return the interval with this name.
 
     Raises:
-        InputError: there is none of this name.
+        InputError: there is no such interval.
     """
     try:
         return Interval(name)
@@ -200,44 +199,44 @@ def interval_named(name: str) -> Interval:
 
 
 def step_factors(shares: Array, drawn: Array, median: Array, moved: Array | None = None) -> Array:
-    """Draws of factors on whole steps, (draws, cells), as intervals have them: about what the
-    median factors make of each step, with ln T moved by the logarithms times the shares.
+    """Return draws of factors on whole steps, (draws, cells), in the approximation of the
+    intervals: around the median factors' effect on each step, ln T is linear in the logarithms of
+    the factors.
 
     Args:
-        shares: of the parts in each step, (cells, 3).
-        drawn: factors on the parts, (draws, 3); ``median``: of these.
-        moved: what moves ln T in place of the shares, (cells, 3).
+        shares: shares of the parts in each step, (cells, 3).
+        drawn: factors on the parts, (draws, 3); ``median``: their medians.
+        moved: derivatives of ln T that replace the shares, (cells, 3).
     """
     by = shares if moved is None else moved
     return np.asarray((shares @ median) * np.exp(np.log(drawn / median) @ by.T))
 
 
 def common_variance(parts: Array, covariance: Array) -> Array:
-    """Variance of ln T that common factors add.
+    """Return the variance of ln T that common factors add.
 
     Args:
         parts: T_gpu, T_cpu, T_com of each cell, (cells, 3); s.
-        covariance: of the logarithms of their factors, (3, 3).
+        covariance: covariance of the logarithms of their factors, (3, 3).
     """
     return Factors(np.zeros(3), covariance).variance(shares_of(parts))
 
 
 def shares_of(parts: Array) -> Array:
-    """Shares of a step's parts, (cells, 3)."""
+    """Return the shares of a step's parts, (cells, 3)."""
     return np.asarray(parts / parts.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def learnt(prior: Array, parts: Array, seconds: Array, variance: Array) -> tuple[Array, Array]:
-    """What cells timed elsewhere say of the logarithms of the factors there: mean and covariance.
+    """Return mean and covariance of ln of another machine's factors, given cells timed there.
 
-    ln T of each cell is taken as linear in them about their mean, which is found by iteration
-    (Gauss and Newton's).
+    ln T of each cell is linearized around their mean, which is found by Gauss-Newton iteration.
 
     Args:
-        prior: their covariance before, (3, 3); may be singular.
-        parts: forecasts of T_gpu, T_cpu, T_com here, (cells, 3); s.
-        seconds: measured there.
-        variance: of the difference of the two in ln T, where both are of one machine and time.
+        prior: their prior covariance, (3, 3); may be singular.
+        parts: forecasts of T_gpu, T_cpu, T_com on the model's machine, (cells, 3); s.
+        seconds: times measured on the other machine (s).
+        variance: variance of the difference in ln T if both were of one machine and time.
     """
     mean = np.zeros(3)
     for _ in range(_MOST_STEPS):
@@ -253,11 +252,11 @@ def learnt(prior: Array, parts: Array, seconds: Array, variance: Array) -> tuple
 def linear_update(
     prior: Array, design: Array, deviations: Array, variance: Array
 ) -> tuple[Array, Array]:
-    """Mean and covariance of x ~ N(0, prior) after design x + noise was found.
+    """Return mean and covariance of x ~ N(0, prior) given observations of design x + noise.
 
     Args:
-        design: a row an observation.
-        variance: of each observation's noise, above 0; independent of one another.
+        design: one row per observation.
+        variance: variance of each observation's independent noise, above 0.
     """
     across = design @ prior
     gain = np.linalg.solve(across @ design.T + np.diag(variance), across).T
@@ -266,8 +265,8 @@ def linear_update(
 
 
 def drawn(mean: Array, covariance: Array, count: int, seed: int) -> Array:
-    """So many draws of factors (not their logarithms) on the three parts, (count, 3); the first of
-    more draws are those of fewer."""
+    """Draw factors (not their logarithms) on the three parts, (count, 3). The first draws do not
+    depend on their number."""
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     normal = np.random.default_rng(seed).standard_normal((count, 3))
@@ -275,8 +274,8 @@ def drawn(mean: Array, covariance: Array, count: int, seed: int) -> Array:
 
 
 def _widened(covariance: Array, degrees: float, t90: float) -> Array:
-    """A covariance with which an interval of ``t90`` standard deviations is as wide as that of
-    Student's t with ``degrees`` degrees of freedom, and never narrower than it is."""
+    """Widen a covariance so that an interval of ``t90`` standard deviations is as wide as that of
+    Student's t with ``degrees`` degrees of freedom; never narrow it."""
     from scipy.special import stdtrit
 
     factor = max(1.0, float(stdtrit(degrees, 0.95)) / t90)

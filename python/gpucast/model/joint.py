@@ -1,4 +1,4 @@
-"""Times of many cells together, of which few are worked out and the rest interpolated."""
+"""Joint forecasts of many cells, of which a few are computed and the others interpolated."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from gpucast.model.asked import outer
 from gpucast.model.intervals import Array
 
 DRAWS = 400
-"""Draws behind a probability: known to 2.5 % at worst."""
+"""Number of draws for a probability, whose standard error is then at most 2.5 %."""
 
-# The most cells drawn together, which takes a matrix of as many rows; more are interpolated.
+# Most cells that are drawn jointly, which needs a matrix with as many rows; more are interpolated.
 _MOST_DRAWN = 600
 _SIZES_DRAWN = 25
 COUNTS_DRAWN = 24
 
 TOLERANCE = 1e-3
-"""What is interpolated is off by no more (in the values' own unit)."""
+"""Largest error of interpolation (in the values' own unit)."""
 
-# How far a point in the middle may lie from the line between its neighbours. What is interpolated
-# on either side of it is off by a quarter of that where the curve bends evenly, and by twice that
-# at most where it bends one way.
+# Largest distance of a middle point from the line between its neighbours. Interpolation on either
+# side of it is off by a quarter of that for a constant curvature, and by at most twice that for a
+# curvature of constant sign.
 _BENT = TOLERANCE / 2
 
 _FIRST = 33
@@ -35,13 +35,13 @@ def joint_draws(
     n: Array,
     gpus: Array,
 ) -> Array:
-    """Draws of cells, a row a draw: where these are too many to be drawn together, the ratios of
-    draws to the model's own times are interpolated between sizes and counts on a grid, in the
+    """Return draws of cells, one row per draw. If there are too many cells to draw jointly, the
+    ratios of draws to the model's own times are interpolated on a grid of sizes and counts, in the
     logarithm of both.
 
     Args:
-        drawn: draws (s) of some cells together.
-        seconds: the model's own times of some cells.
+        drawn: draws cells jointly (s).
+        seconds: returns the model's own times of cells (s).
     """
     if n.size <= _MOST_DRAWN:
         return drawn(n, gpus)
@@ -57,31 +57,31 @@ def joint_draws(
 
 
 def shuffled(draws: Array, seed: int) -> Array:
-    """The rows in another order: a mixture's come form by form, and beside those of another model
-    they would seem to go with it."""
+    """Shuffle the rows: a mixture's draws come form by form, which would correlate them with
+    another model's."""
     return draws[np.random.default_rng(seed).permutation(len(draws))]
 
 
 def nodes_of(values: Array, most: int) -> Array:
-    """Logarithms of the values, or ``most`` evenly spaced from the least to the greatest."""
+    """Return the logarithms of the values, or ``most`` evenly spaced ones over their range."""
     logs = np.unique(np.log(values))
     if logs.size == 1:
         return np.array([logs[0], logs[0] + 1.0])
     return logs if logs.size <= most else np.linspace(logs[0], logs[-1], most)
 
 
-def between(of: Callable[[Array], Array], points: Array, exact: NDArray[np.bool_]) -> Array:
-    """Values at all points, asked for only where the curve bends.
+def between(value_at: Callable[[Array], Array], points: Array, exact: NDArray[np.bool_]) -> Array:
+    """Return values at all points, computing them only where the curve bends.
 
     Args:
-        of: values at some of the points.
-        points: in rising order.
-        exact: those to be asked for in any case: next to them the curve may jump.
+        value_at: computes values at points.
+        points: in ascending order.
+        exact: points that are always computed, because the curve may jump next to them.
     """
     known = exact.copy()
     known[np.linspace(0, points.size - 1, _FIRST).round().astype(np.intp)] = True
     values = np.full(points.size, np.nan)
-    values[known] = of(points[known])
+    values[known] = value_at(points[known])
     at = np.flatnonzero(known)
     low, high = at[:-1], at[1:]
     while True:
@@ -89,15 +89,15 @@ def between(of: Callable[[Array], Array], points: Array, exact: NDArray[np.bool_
         low, high = low[wide], high[wide]
         if not low.size:
             break
-        # In the middle of the points' own unit: far from it, a curve that bends near one end alone
+        # Take the middle in the points' own unit; otherwise a curve that bends only near one end
         # would look straight.
         centre = np.searchsorted(points, (points[low] + points[high]) / 2)
         middle = np.clip(centre, low + 1, high - 1)
         share = (points[middle] - points[low]) / (points[high] - points[low])
         line = values[low] + share * (values[high] - values[low])
-        values[middle] = of(points[middle])
+        values[middle] = value_at(points[middle])
         bent = np.abs(values[middle] - line) > _BENT
         low, middle, high = low[bent], middle[bent], high[bent]
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
-    there = ~np.isnan(values)
-    return np.asarray(np.interp(points, points[there], values[there]), dtype=np.float64)
+    computed = ~np.isnan(values)
+    return np.asarray(np.interp(points, points[computed], values[computed]), dtype=np.float64)

@@ -1,16 +1,16 @@
-"""By what factor a program's time differs between two kinds of GPUs.
+"""Ratio of a program's times on two kinds of GPUs.
 
 The logarithm of the rate of program p of family f on kind k, of architecture g, is
 
     y = a_p + x . (w + w_f + w_p) + (b + b_f + b_p)[k] + (c + c_f + c_p)[g] + noise
 
 where x are the logarithms of a kind's bandwidth, of its fp32 peak and of its peak in the program's
-precision. All are normal about 0, a_p with a variance that says nothing. So y is normal, and what
-is known of a ratio of a program that no table has follows from all of them by Bayes' rule. Programs
-of some families differ less than those of others, so a family has a factor of its own on the
-variances of its own effects, of its programs' and of its noise; their logarithms are normal about
-0. Variances and factors are the most probable ones, given the bundled timings. Intervals are normal
-ones, widened until those of programs left out hold.
+precision. All coefficients are normal with mean 0, and a_p has an uninformative variance. So y is
+normal, and the posterior of the ratio for an unknown program follows by Bayes' rule. Programs of
+some families differ less than those of others, so that each family has factors on the variances of
+its own effects, of its programs' effects and of its noise, whose logarithms are normal with mean 0.
+Variances and factors are the most probable ones given the bundled timings. Normal intervals are
+widened by a factor that makes those of held-out programs cover.
 """
 
 from __future__ import annotations
@@ -58,26 +58,25 @@ FACTOR_SD = np.log(2.0)
 """Standard deviation of the logarithm of a family's factors: half or twice is nothing unusual."""
 
 OTHER_HOST = 0.3
-"""Sd of the logarithm of the factors on T_cpu and T_com where nothing was timed: taken as equal."""
+"""Sd of ln of the factors on T_cpu and T_com if nothing was timed; their median is 1."""
 
 OF_A_SIZE = 0.4
-"""By how much the logarithm of the ratio of times on two kinds of GPUs is a size's own, relative to
-it (standard deviation): between sizes of one program in the bundled timings 0.17 (GROMACS) to 0.71
-(sparse convolution)."""
+"""Standard deviation of ln of the ratio between sizes of one program, relative to ln of the ratio:
+in the bundled timings 0.17 (GROMACS) to 0.71 (sparse convolution)."""
 
 
 _OFFSET = 100.0
-"""Variance of a_p: what a program's unit of work is says nothing."""
+"""Variance of a_p, which makes it uninformative: units of work are arbitrary."""
 
 
 @dataclass(frozen=True)
 class Variances:
-    """Variances of the terms that a logarithm of a rate is the sum of.
+    """Variances of the components of ln rates.
 
     Attributes:
         values: in the order of ``NAMES``.
-        factors: by family, of its own on those that ``SCALED`` lists; 1 where it is not there.
-        widening: the half-width of a 90 % interval over that of a normal distribution's.
+        factors: factors of each family on those that ``SCALED`` lists; 1 if it is missing.
+        widening: factor by which normal intervals have to be widened.
     """
 
     values: Array
@@ -87,11 +86,11 @@ class Variances:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The logarithm of time on another kind over time on the program's own.
+    """Logarithm of the time on another kind over the time on the program's own kind.
 
     Attributes:
-        mean, sd: of it; ``sd`` is such that a normal 90 % interval holds.
-        family: the programs that it was taken to be like; None: of all.
+        mean, sd: its mean and sd; ``sd`` is widened so that a normal 90 % interval covers.
+        family: the family of programs that it was assumed to belong to; None: all programs.
     """
 
     mean: float
@@ -106,10 +105,11 @@ class Ratio:
 
 
 def components(rows: Sequence[Timing]) -> list[Array]:
-    """Covariance matrices of the rows' ln rates for variances of 1, in the order of ``NAMES``."""
+    """Return covariance matrices of the rows' ln rates for unit variances, in the order of
+    ``NAMES``."""
     kinds = [catalogue()[row.kind] for row in rows]
     x = np.log([_features(kind, row) for kind, row in zip(kinds, rows, strict=True)])
-    # Differences alone matter; about these means the matrices are well conditioned.
+    # Only differences matter; centred in this way, the matrices are well conditioned.
     x = x - _CENTRE
     by_feature = [
         *(np.outer(column, column) for column in x.T),
@@ -137,7 +137,7 @@ def _same(names: Sequence[str]) -> Array:
 
 
 def covariance(rows: Sequence[Timing], variances: Variances) -> Array:
-    """Covariance matrix of the rows' ln rates."""
+    """Return the covariance matrix of the rows' ln rates."""
     factors = [variances.factors.get(row.family, np.ones(len(SCALED))) for row in rows]
     levels = _levels(components(rows), variances.values, np.array(factors).T)
     return np.asarray(_offset(rows) + sum(levels), dtype=np.float64)
@@ -146,7 +146,7 @@ def covariance(rows: Sequence[Timing], variances: Variances) -> Array:
 def _levels(parts: Sequence[Array], values: Array, factors: Array) -> list[Array]:
     """Covariance matrices of the terms of all programs, of families, of programs, and of noise.
 
-    ``factors``: a row for each that ``SCALED`` lists, a column for each row of the table.
+    ``factors``: a row for each entry of ``SCALED``, a column for each row of the table.
     """
     count = len(FEATURES)
     sums = [
@@ -165,10 +165,10 @@ def _offset(rows: Sequence[Timing]) -> Array:
 
 
 def fit(rows: Sequence[Timing], start: Variances | None = None) -> Variances:
-    """The most probable variances and factors, and the widening that goes with them.
+    """Return the most probable variances and factors, and their widening.
 
     Args:
-        start: where the search begins; None: from variances of 0.01 and no factors.
+        start: the start of the search; None: variances of 0.01 and no factors.
     """
     from scipy.optimize import minimize
 
@@ -218,10 +218,10 @@ def _inverse(matrix: Array) -> tuple[Array, float]:
 
 
 def left_out(rows: Sequence[Timing], variances: Variances, block: Indices) -> tuple[Array, Array]:
-    """Mean and covariance of the ln rates of some rows, after all others.
+    """Return mean and covariance of the ln rates of held-out rows, given all others.
 
     Args:
-        block: indices of those rows.
+        block: indices of the held-out rows.
     """
     y = np.log([row.rate for row in rows])
     inverse, _ = _inverse(covariance(rows, variances))
@@ -234,9 +234,9 @@ def _left_out(inverse: Array, y: Array, block: Indices) -> tuple[Array, Array]:
 
 
 def widening(rows: Sequence[Timing], variances: Variances) -> float:
-    """The factor by which normal 90 % intervals are widened to hold 90 % of the ratios of programs
-    left out, each program weighing the same: known on one kind, or on a further one as well,
-    whichever needs more."""
+    """Return the factor by which normal 90 % intervals must be widened to hold 90 % of the ratios
+    of held-out programs, with equal weight for each program: known on one kind, or on a further one
+    as well, whichever needs more."""
     y = np.log([row.rate for row in rows])
     inverse, _ = _inverse(covariance(rows, variances))
     programs = np.array([row.program for row in rows])
@@ -272,7 +272,7 @@ def _upper_decile(groups: Sequence[Array]) -> float:
 
 
 def pairs(rows: Sequence[Timing]) -> tuple[Indices, Indices]:
-    """Indices of all pairs of a program's rows that are of two kinds."""
+    """Return indices of all pairs of one program's rows on two kinds."""
     first, second = np.triu_indices(len(rows), 1)
     kinds, programs = np.array([(row.kind, row.program) for row in rows]).T
     kept = (kinds[first] != kinds[second]) & (programs[first] == programs[second])
@@ -280,14 +280,14 @@ def pairs(rows: Sequence[Timing]) -> tuple[Indices, Indices]:
 
 
 def ratio_variance(spread: Array, first: Indices, second: Indices) -> Array:
-    """Variance of differences of rows whose covariance is known."""
+    """Return the variance of differences of rows with this covariance."""
     diagonal = np.diag(spread)
     return np.asarray(diagonal[first] + diagonal[second] - 2 * spread[first, second])
 
 
 @cache
 def fitted() -> Variances:
-    """The variances of the bundled timings, as ``lab/studies/kinds.py`` wrote them."""
+    """Return the variances of the bundled timings, which ``lab/studies/kinds.py`` has written."""
     values = {row["name"]: float(row["value"]) for row in kind_rows("variances.csv")}
     factors = {
         family: np.array([values[f"{family}: {name}"] for name in SCALED])
@@ -302,15 +302,15 @@ def time_ratio(
     like: str | None = None,
     further: Mapping[str, float] | None = None,
 ) -> Ratio:
-    """ln of time on ``other`` over time on ``own`` of a program of which no cell on ``other`` is
-    known.
+    """Forecast ln of the time on ``other`` over the time on ``own`` for a program without cells on
+    ``other``.
 
     Args:
-        like: a family of the bundled timings that it belongs to; None: none is known.
-        further: the program's ln of time over that on ``own``, by the names of further kinds.
+        like: the family of bundled timings to which it belongs; None: not known.
+        further: ln of the program's time over that on ``own``, by the names of further kinds.
 
     Raises:
-        InputError: no timing is of one of the kinds, or the family is not there.
+        InputError: one of the kinds has no timings, or the family does not exist.
     """
     rows = timings()
     families = {row.family: row.precision for row in reversed(rows)}
@@ -334,8 +334,8 @@ def time_ratio(
     program = [Timing(like or "", "", precision, name, rate, "") for name, rate in rates.items()]
     if further:
         rows = (*rows, *program)
-    asked = [Timing(like or "", "", precision, kind.name, 1.0, "") for kind in (own, other)]
-    together = [*rows, *asked]
+    wanted = [Timing(like or "", "", precision, kind.name, 1.0, "") for kind in (own, other)]
+    together = [*rows, *wanted]
     spread = covariance(together, fitted())
     count = len(rows)
     known, across = spread[:count, :count], spread[count:, :count]
@@ -354,21 +354,22 @@ def on_kind(
     from_kind: str | None = None,
     further: Mapping[str, Dataset] | None = None,
 ) -> Model:
-    """``model`` on GPUs of another kind; cells timed there update it (``Model.updated``).
+    """Return ``model`` for GPUs of another kind; cells timed there update it (``Model.updated``).
 
-    T_gpu gets the ratio of times of other programs, T_cpu and T_com the factor 1 within
-    ``OTHER_HOST`` (T_com also within the ratio of the kinds' links). Where a step's parts are not
-    known, the whole gets the ratio; what GPUs do not share may not, which widens intervals the more
-    the larger its share is.
+    T_gpu gets the ratio of other programs' times, T_cpu and T_com the factor 1 with uncertainty
+    ``OTHER_HOST`` (T_com also that of the ratio of the kinds' links). If a step's parts are not
+    known, the ratio applies to the whole step; it may not apply to work that is not divided among
+    GPUs, which widens intervals in proportion to its share.
 
     Args:
-        like: the family of bundled timings that the program belongs to.
-        from_kind: the kind that the model was fitted on; by default as its data say.
-        further: steps of the program on further kinds, by these; they tell which programs it is
-            like.
+        like: the family of bundled timings to which the program belongs.
+        from_kind: the kind on which the model was fitted; by default as its data state.
+        further: steps of the program on further kinds, by kind; they tell which programs it
+            resembles.
 
     Raises:
-        InputError: a kind is not known or not calibrated, or the model is of another machine.
+        InputError: a kind is not known or not calibrated, or the model was updated for another
+            machine.
     """
     if model.machine_factors is not None:
         raise InputError(
@@ -396,12 +397,12 @@ def on_kind(
     ratio = time_ratio(own, other, like, known)
     if model.knows_parts:
         means = [ratio.mean, 0.0, 0.0]
-        # Anywhere between no other and that of the kinds' links, which not all copies take.
+        # The factor lies between 1 and the ratio of the kinds' links, which not all copies use.
         links = float(np.log(own.link / other.link))
         spread = np.diag([ratio.sd**2, OTHER_HOST**2, OTHER_HOST**2 + links**2 / 12])
     else:
         means = [ratio.mean] * 3
-        # What more GPUs do not share may take as long as on the model's own kind.
+        # Work that is not divided among GPUs may take as long as on the model's own kind.
         unshared = OTHER_HOST**2 + (ratio.mean / Z90) ** 2
         spread = np.full((3, 3), ratio.sd**2) + np.diag([0.0, unshared, unshared])
     factors = MachineFactors(
@@ -411,7 +412,7 @@ def on_kind(
         cells=TimedCells(n=[], gpus=[], seconds=[]),
         means=means,
         covariance=spread.tolist(),
-        # The ratio's sd is of programs at one size each: at most half its square is a size's.
+        # The ratio's variance is of programs at one size each: at most half of it is a size's own.
         own=min(OF_A_SIZE * abs(ratio.mean), ratio.sd / np.sqrt(2)),
         memory=min(other.memory / own.memory, 1.0),
     )
@@ -445,7 +446,7 @@ def kind_of(machine: object) -> GpuKind | None:
 
 
 def _measured_ratio(model: Model, data: Dataset) -> float:
-    """ln of times in a dataset over the model's forecasts of the same cells: the median."""
+    """Return the median of ln of a dataset's times over the model's forecasts."""
     cells = samples_of(steps_of_kind(model.selection, data, ANY))
     seconds = [np.median(cell.seconds) for cell in cells.values()]
     forecasts = model.seconds(*np.array(list(cells), dtype=np.float64).T)
@@ -453,7 +454,7 @@ def _measured_ratio(model: Model, data: Dataset) -> float:
 
 
 def _rests_on(model: Model, own: GpuKind, other: GpuKind, ratio: Ratio) -> list[str]:
-    """What forecasts on the other kind rest on."""
+    """Return remarks on the basis of forecasts for the other kind."""
     low, high = (percent(end, 0) for end in ratio.interval)
     part = "T_gpu" if model.knows_parts else "a step"
     rest = (

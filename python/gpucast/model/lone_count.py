@@ -1,23 +1,23 @@
-"""Steps of one GPU count alone: what is said of other counts.
+"""Forecasts of other GPU counts if steps of one count alone were timed.
 
-No fit tells how a program's time changes with N where N was always N_0: forms and their priors
-would say it with an interval that nobody measured. So other counts are forecast by what is known
-of programs,
+No fit can tell how a program's time depends on N if N was always N_0; forms and their priors would
+give an interval without any evidence. Other counts are therefore forecast by a law from many
+programs,
 
     ln T(N) - ln T(N_0) = -d s + z sd(d) + y(d),    d = ln(N / N_0),
     sd(d)^2 = several^2 + (per_ln d)^2,
 
-with one z ~ N(0, 1) for all N and a process y (Ornstein and Uhlenbeck's, y(0) = 0) that counts
-near one another have together, but with no shorter a time than N_0/N of T(N_0): no more than
-divided.
+with one z ~ N(0, 1) for all N and an Ornstein-Uhlenbeck process y with y(0) = 0, which correlates
+neighbouring counts. Times are at least N_0/N of T(N_0), which is perfect scaling.
 
-A table is of a program that people run on several GPUs. A traced program may be any: its n may be
-all of the work or each GPU's part, its GPUs may be asked at once or one after another. Programs
-traced for ``h200-traces``, with one n, took 0.6 to 5.4 times as long on two GPUs as on one.
+A published table is of a program that people run on several GPUs. A traced program may be any: its
+n may be all of the work or each GPU's part, and its GPUs may work at the same time or one after
+another. Programs traced for ``h200-traces``, with one n, took 0.6 to 5.4 times as long on two GPUs
+as on one.
 
-Terms of several GPUs are in the fit all the same, with what priors say of them: on one GPU they are
-nothing, and on several those that do not depend on n cannot be told from ``start``. So the name of
-a form leaves them out.
+The fit still has terms of several GPUs, with their priors: on one GPU they vanish, and on several
+those that do not depend on n are indistinguishable from ``start``. The name of a form therefore
+leaves them out.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Law:
-    """What is known of programs of which one GPU count was timed.
+    """Law of the times of other GPU counts.
 
     Attributes:
-        shared: s, which share of a factor on N the time gains.
-        several: sd of ln T by another count at all.
-        per_ln: the same for each ln of the count.
+        shared: the exponent s of the scaling.
+        several: sd of ln T at any other count.
+        per_ln: sd of ln T per unit of ln N.
         apart: sd of y far from N_0.
     """
 
@@ -51,53 +51,52 @@ class Law:
 
 
 TRACED = Law(shared=0.0, several=0.8, per_ln=0.6, apart=0.0)
-"""Any program: h200-traces, on one and two GPUs (their root mean square is 0.9, of which some is
-growth); 90 % reach from all work divided to none."""
+"""Law of any program, from h200-traces on one and two GPUs (their root mean square is 0.9, part of
+which is growth); the 90 % interval reaches from perfect scaling to none."""
 
 PUBLISHED = Law(shared=0.7, several=0.0, per_ln=0.3, apart=0.25)
-"""A program whose step times people publish. Over pairs of counts in 200 series of
-lab/forecasters the median of ln(N T(N)) - ln(N_0 T(N_0)) is 0.19, 0.35, 0.62, 0.75 and 1.2
-at 2, 4, 8, 16 and 60 times the GPUs, its 95th percentile 0.7, 1.1, 1.7, 2.1 and 3.3, its 5th
-about 0; of 2, 3, 4 and 5 counts that double, the most GPUs are the fastest in 0.92, 0.92, 0.91 and
-0.91 of the series. By this law that would be 0.94, 0.92, 0.91 and 0.91; without y, 0.95 to
-0.99."""
+"""Law of programs with published step times. Over pairs of counts in 200 series of lab/forecasters
+the median of ln(N T(N)) - ln(N_0 T(N_0)) is 0.19, 0.35, 0.62, 0.75 and 1.2 at 2, 4, 8, 16 and 60
+times the GPUs, its 95th percentile 0.7, 1.1, 1.7, 2.1 and 3.3, its 5th about 0; of 2, 3, 4 and 5
+counts that double, the most GPUs are the fastest in 0.92, 0.92, 0.91 and 0.91 of the series. This
+law gives 0.94, 0.92, 0.91 and 0.91; without y, it would give 0.95 to 0.99."""
 
 LENGTH = 0.7
-"""y of counts within so much of ln N goes together."""
+"""Correlation length of y in ln N."""
 
 _HARDLY = 1e-9
-"""Relative; by which other counts take longer, so that of equal ones the timed one is the best."""
+"""Relative amount by which other counts take longer, so that the timed one wins a tie."""
 
 NOT_KNOWN = "steps of one GPU count only: how time changes with N is not known"
 
 _SIZES: Final = (1e3, 8e3)
 _OF_EXCHANGE: Final = ("hidden in part", "hidden")
-"""Overlaps of exchange with work (model/scaling/form.h)."""
+"""Kinds of overlap of communication with work (model/scaling/form.h)."""
 
 
 def factor(gpus: Array, lone: int, law: Law) -> Array:
-    """The factor on the time with the count that was timed."""
+    """Return the factor on the time of the timed count."""
     return np.where(gpus == lone, 1.0, (1.0 + _HARDLY) * (lone / gpus) ** law.shared)
 
 
 def variance(gpus: Array, lone: int, law: Law) -> Array:
-    """Variance of ln T beyond that of the count that was timed."""
+    """Return the variance of ln T in addition to that of the timed count."""
     away = np.log(gpus / lone)
     own = law.apart**2 * (1 - np.exp(-2 * np.abs(away) / LENGTH))
     return np.asarray(np.square(_together(gpus, lone, law)) + own, dtype=np.float64)
 
 
 def _together(gpus: Array, lone: int, law: Law) -> Array:
-    """Sd of what all counts have together."""
+    """Return the sd of the deviation that all counts share."""
     return np.where(gpus == lone, 0.0, np.hypot(law.several, law.per_ln * np.log(gpus / lone)))
 
 
 def within_division(low: Array, high: Array, gpus: Array, lone: int, own: tuple[Array, Array]) -> (
     tuple[Array, Array]
 ):  # fmt: skip
-    """Ends of intervals that respect the least time of more GPUs, and the longest of fewer.
+    """Limit the ends of intervals by perfect scaling, for more and for fewer GPUs.
 
-    ``own``: the ends with the count that was timed.
+    ``own``: the ends for the timed count.
     """
     divided = lone / gpus
     return (
@@ -107,7 +106,7 @@ def within_division(low: Array, high: Array, gpus: Array, lone: int, own: tuple[
 
 
 def drawn(gpus: Array, lone: int, law: Law, count: int, seed: int) -> Array:
-    """Draws of factors on the time with the count that was timed, (count, gpus)."""
+    """Draw factors on the time of the timed count, (count, gpus)."""
     logs = np.outer(_deviates(count, [seed]), _together(gpus, lone, law))
     if law.apart:
         counts, at = np.unique(np.append(gpus, lone), return_inverse=True)
@@ -119,7 +118,7 @@ def drawn(gpus: Array, lone: int, law: Law, count: int, seed: int) -> Array:
 
 
 def _process(counts: Array, lone: int, count: int, seed: int) -> Array:
-    """Draws of y of counts in rising order, of which one is N_0; far from it with variance 1."""
+    """Draw y for ascending counts that include N_0, with variance 1 far from it."""
     y = np.zeros((count, counts.size))
     first = int(np.searchsorted(counts, lone))
     for side in (range(first + 1, counts.size), range(first - 1, -1, -1)):
@@ -133,7 +132,7 @@ def _process(counts: Array, lone: int, count: int, seed: int) -> Array:
 
 
 def _deviates(count: int, seed: list[int]) -> Array:
-    """Draws of N(0, 1), even over the quantiles, in any order: few draws have the width of many."""
+    """Draw N(0, 1), stratified over the quantiles: few draws then have the width of many."""
     from scipy.special import ndtri
 
     z = ndtri((np.arange(count) + 0.5) / count)
@@ -141,16 +140,17 @@ def _deviates(count: int, seed: list[int]) -> Array:
 
 
 def tells(term: str, gpus: int) -> bool:
-    """Whether steps of so many GPUs alone tell anything of a term."""
+    """Whether steps of this GPU count alone tell anything about a term."""
     at = [_core.scaling_shape(term, n, float(gpus)) for n in _SIZES]
     alone = [_core.scaling_shape(term, n, 1.0) for n in _SIZES]
     return any(at) and (any(alone) or at[0] != at[1])
 
 
 def name_with(form: str, gpus: int | None) -> str:
-    """A form without terms of which the only GPU count tells nothing; None: there are several.
+    """Return a form's name without terms about which the only GPU count (None: several) tells
+    nothing.
 
-    Forms are named as ``Form::name`` does: terms, how work grows, what overlaps.
+    Forms are named as by ``Form::name``: terms, growth of work, overlap.
     """
     if gpus is None:
         return form

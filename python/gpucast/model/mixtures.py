@@ -1,5 +1,5 @@
-"""The mixtures that models forecast with, as model files hold them: of forms of the parts of a step
-(our own programs), and of forms of the whole of it (any program)."""
+"""Mixtures for forecasts, as model files hold them: over forms of the parts of a step (our own
+programs), and over forms of its total (any program)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from gpucast.model.values import (
 from gpucast.util.typed_json import Bounds
 
 DISPUTED = 0.3
-"""Standard deviation of ln T from which on repetitions leave a cell's time open."""
+"""Standard deviation of ln T of repetitions above which a cell's time counts as undetermined."""
 
 
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class TimedVisits:
-    """Visits of cells, an entry a visit.
+    """Visits of cells, one entry per visit.
 
     Attributes:
-        cell: which of the cells.
-        seconds: median of the samples of a step.
-        variance: of its logarithm, by samples and rounding.
-        cpu, cpu_variance: the same of the host's part; None: not timed.
+        cell: index of the cell.
+        seconds: median of a step's samples (s).
+        variance: variance of its logarithm by samples and rounding.
+        cpu, cpu_variance: the same for the host's part; None: not timed.
     """
 
     cell: list[Annotated[int, Bounds(least=0)]]
@@ -45,18 +45,19 @@ class TimedVisits:
 
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class MixtureForm:
-    """A form that forecasts are averaged over, and the processes about its parts
+    """A form of the mixture, and the Gaussian processes about its parts
     (fit/include/gpucast/fit/components).
 
     Attributes:
-        terms: of the catalogue.
-        integer: the structural integer of the GPU term; None: it has none.
-        weight: share in the forecast.
-        z: logarithms of the parameters' linear coordinates, then of what events add to a kernel.
-        median, sd: their priors'.
-        amplitudes: logarithms, in the order of ``_core.AMPLITUDES``.
-        step, cpu: variance that each visit got because the rest did not expect it.
-        kernel: the same of each cell's kernel.
+        terms: terms of the catalogue.
+        integer: the structural integer of the GPU term; None if it has none.
+        weight: weight in the forecast.
+        z: logarithms of the parameters' linear coordinates, then of the time that events add to a
+            kernel.
+        median, sd: medians and sds of their priors.
+        amplitudes: logarithms of amplitudes, in the order of ``_core.AMPLITUDES``.
+        step, cpu: additional variance of each visit that is an outlier.
+        kernel: the same for each cell's kernel.
     """
 
     terms: Terms
@@ -72,19 +73,19 @@ class MixtureForm:
 
     @property
     def columns(self) -> tuple[list[float], ...]:
-        """z and all that follows."""
+        """``z`` and all fields after it."""
         return self.z, self.median, self.sd, self.amplitudes, self.step, self.cpu, self.kernel
 
 
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class VisitedCells:
-    """What was measured of steps whose parts were timed, too.
+    """Measurements of steps with timed parts.
 
     Attributes:
-        n, gpus: of each cell.
-        kernel, kernel_variance: seconds of its kernel alone (None: not timed), and variance of the
+        n, gpus: n and GPU count of each cell.
+        kernel, kernel_variance: time of its kernel alone (s; None: not timed), and variance of its
             logarithm.
-        visits: of these cells.
+        visits: visits of these cells.
     """
 
     n: list[Size]
@@ -94,7 +95,7 @@ class VisitedCells:
     visits: TimedVisits
 
     def columns(self) -> tuple[Array, Array, Array, Array, Array]:
-        """In the core's order; of visits a row each."""
+        """Return the columns in the core's order; ``visits`` is a matrix with one row per visit."""
         visits = np.column_stack([_numbers(column) for column in vars(self.visits).values()])
         kernel, variance = _numbers(self.kernel), _numbers(self.kernel_variance)
         return _numbers(self.n), _numbers(self.gpus), kernel, variance, visits
@@ -106,11 +107,11 @@ def _numbers(values: Sequence[float | None]) -> Array:
 
 @dataclass(kw_only=True, eq=False, match_args=False, repr=False)
 class PartsMixture(VisitedCells):
-    """What a model that chose its form forecasts with.
+    """The mixture of a model that chose its form.
 
     Attributes:
-        forms: the largest weight first.
-        steps_alone: whether transfers and launches were left out since they do not describe the
+        forms: its forms, the largest weight first.
+        steps_alone: whether transfers and launches were left out because they do not describe the
             steps.
     """
 
@@ -120,14 +121,14 @@ class PartsMixture(VisitedCells):
     def __post_init__(self) -> None:
         cells, visits = len(self.n), len(self.visits.cell)
         columns = (self.gpus, self.kernel, self.kernel_variance)
-        of_visits = (self.visits.seconds, self.visits.variance, self.visits.cpu,
+        visit_columns = (self.visits.seconds, self.visits.variance, self.visits.cpu,
                      self.visits.cpu_variance)  # fmt: skip
-        of_forms = [(form.step, form.cpu) for form in self.forms]
+        form_columns = [(form.step, form.cpu) for form in self.forms]
         if not (
             self.forms
             and all(len(column) == cells for column in columns)
-            and all(len(column) == visits for column in of_visits)
-            and all(len(column) == visits for pair in of_forms for column in pair)
+            and all(len(column) == visits for column in visit_columns)
+            and all(len(column) == visits for pair in form_columns for column in pair)
             and all(len(form.kernel) == cells for form in self.forms)
         ):
             raise ValueError("a mixture has as many entries for each cell and each visit")
@@ -137,12 +138,12 @@ class PartsMixture(VisitedCells):
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class MeasuredCells(TimedCells):
-    """What a scaling model was fitted to, an entry a cell.
+    """The cells to which a scaling model was fitted, one entry per cell.
 
     Attributes:
-        nodes: machines that the GPUs were in; 0: not known.
-        variance: of its logarithm, as repetitions and rounding leave it.
-        local: variance of what is the cell's alone; above 0 where it is unlike all others.
+        nodes: number of nodes; 0: not known.
+        variance: variance of ln of its time by repetitions and rounding.
+        local: additional variance of an outlier; else 0.
     """
 
     nodes: list[NotNegative]
@@ -152,16 +153,16 @@ class MeasuredCells(TimedCells):
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class ScalingComponent:
-    """One of the forms that are averaged.
+    """One form of the mixture with one set of parameters.
 
     Attributes:
         terms: names of scaling terms (``_core.SCALING_TERMS``).
         growth: how work grows with n.
-        overlap: what overlaps; empty: nothing.
-        deviates: of noise and processes, in standard deviations of their priors.
-        coefficients: of the terms, seconds a unit of their shapes; last, where the growth is n^p,
-            e to the power of p - 2.
-        weight: share in the forecast.
+        overlap: which parts overlap; empty: none.
+        deviates: parameters of noise and processes, in standard deviations of their priors.
+        coefficients: coefficients of the terms (s per unit of their shapes); if the growth is n^p,
+            the last is exp(p - 2).
+        weight: weight in the forecast.
     """
 
     terms: list[str]
@@ -174,8 +175,8 @@ class ScalingComponent:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class MeasuredParts:
-    """What programs printed of where their steps' time went (s), an entry a cell: on GPUs, on the
-    host, and in communication. Time that was in none of the three is not counted."""
+    """Times (s) of the parts of steps as programs printed them, one entry per cell: GPUs, host and
+    communication. Time outside of these three is not counted."""
 
     n: list[Size]
     gpus: list[Count]
@@ -186,19 +187,19 @@ class MeasuredParts:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class Scaling:
-    """What a scaling model forecasts with.
+    """The mixture of a scaling model.
 
     Attributes:
-        unit: what n counts; None: not said.
-        timestep: s of simulated time a step advances; None: not said.
-        traced: whether the steps are of traces, of programs that may be any: their forms do not say
-            how time changes with N.
-        unshared: name of a workload, such as a collective, that GPUs do not share out: there is no
-            forecast of other N, and no best count; None: they do.
-        doubts: what is to be said beside each forecast; one line each.
-        slope_error: sd of d ln T / d ln N beyond the GPU counts measured, by which the fit without
-            the largest was further off than it said.
-        per_node: GPUs of a node that times make suspect and nobody stated; None: none.
+        unit: what n counts; None: not stated.
+        timestep: simulated time of a step (s); None: not stated.
+        traced: whether the steps come from traces, so that the program may be of any kind and forms
+            do not tell how time depends on N.
+        unshared: name of a workload that is not divided among GPUs, such as a collective, for which
+            other N are not forecast and no count is best; else None.
+        doubts: lines that are shown with each forecast.
+        slope_error: sd of d ln T / d ln N beyond the measured GPU counts, from the excess error of
+            the fit without the largest count.
+        per_node: GPUs per node as suggested by the times, if not stated; else None.
     """
 
     unit: str | None = None

@@ -1,10 +1,9 @@
-"""Model files of before, brought up to date.
+"""Converts older model files to the current content.
 
-The exponent p of ``occupancy`` was a structural integer, of the model and of each replicate; it is
-a parameter now. ``work`` had no ``t_root``, which is the same as one that is next to nothing.
-Warnings were texts alone. A what-if's path was known by its name, which told whether threads sleep
-there; its skeletons took the same time however long GPUs were busy. Terms of straight pieces are
-gone.
+The exponent p of ``occupancy`` was a structural integer of the model and of each replicate; it is
+now a parameter. ``work`` had no ``t_root``, which is equivalent to a negligible one. Warnings were
+texts alone. Whether threads sleep on a what-if's path was derived from its name, and the time of
+its skeletons did not depend on how long GPUs were busy. Piecewise linear terms were removed.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from gpucast.util.remarks import Kind, remarks_of
 from gpucast.util.typed_json import from_json, to_json
 
 _NOTHING = 1e-30
-"""s; parameters are above 0, and this shows in no time."""
+"""A negligible parameter (s); parameters have to be above 0."""
 
 _GONE = {"residency": "occupancy", "pairs": "work", "cached": "bent"}
-"""Terms that no longer exist, and which describe the same."""
+"""Terms that no longer exist, and the terms that replace them."""
 
 _P = {"unit": "", "meaning": "how sharply one regime takes over from the other"}
 _ROOT = {"unit": "s", "meaning": "time that grows with the root of the interactions"}
@@ -33,17 +32,17 @@ class _Warnings:
 
 
 def with_remarks(content: dict[str, Any]) -> dict[str, Any]:
-    """The content of a model file with remarks, of which older files have the texts alone.
+    """Return the content of a model file with remarks, for which older files only have texts.
 
     Raises:
-        WrongValueError: the texts are no list of strings.
+        WrongValueError: the texts are not a list of strings.
     """
     texts = from_json(_Warnings, content).warnings
     return {"remarks": to_json(remarks_of(Kind.UNSORTED, texts)), **content}
 
 
 def renewed(content: dict[str, Any]) -> dict[str, Any]:
-    """The content of a model file with what it would hold today.
+    """Return the content of a model file in its current form.
 
     Content that is damaged, or needs nothing, is returned as it is.
 
@@ -71,7 +70,7 @@ def _with_sleep(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_waits(content: dict[str, Any]) -> dict[str, Any]:
-    """With waits that are all the same, where skeletons have none."""
+    """Add equal waits if skeletons have none."""
     known = content.get("other_path")
     if not (isinstance(known, dict) and isinstance(known.get("n"), list)):
         return content
@@ -79,7 +78,7 @@ def _with_waits(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_parameters(content: dict[str, Any]) -> dict[str, Any]:
-    """With the parameters that its GPU term has today."""
+    """Add the parameters that its GPU term has today."""
     terms, parameters = content.get("model"), content.get("parameters")
     drawn = content.get("bootstrap")
     if not (isinstance(terms, dict) and isinstance(parameters, dict) and isinstance(drawn, dict)):
@@ -100,7 +99,7 @@ def _with_parameters(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with(drawn: dict[str, Any], name: str, after: str, column: object) -> dict[str, Any]:
-    """Replicates with one parameter more, behind ``after``."""
+    """Return replicates with an additional parameter after ``after``."""
     names, rows = drawn.get("parameters"), drawn.get("values")
     if not (isinstance(names, list) and isinstance(rows, list) and isinstance(column, list)):
         return drawn

@@ -1,4 +1,4 @@
-"""Forecasts of other GPU counts than the only one that was timed (``lone_count``)."""
+"""Forecasts of GPU counts other than the only timed one (``lone_count``)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gpucast.model.intervals import Array, Factors
 
 
 class OneCount(Engine):
-    """An engine of which one count alone is known, and a law for the others.
+    """An engine for the only timed GPU count, and a law for other counts.
 
     Args:
-        engine: of the count that was timed.
-        fitted: what it is of.
-        gpus: that count.
+        engine: forecasts the timed count.
+        fitted: the model.
+        gpus: the timed count.
     """
 
     def __init__(self, engine: Engine, fitted: Fitted, gpus: int) -> None:
@@ -33,16 +33,16 @@ class OneCount(Engine):
         return self._engine.draw_count
 
     def timed(self, gpus: Array) -> Array:
-        """The count that was timed, for each of some counts.
+        """Return the timed count for each of some counts.
 
         Raises:
-            InputError: GPUs do not share the work out, and one of the counts was not measured.
+            InputError: the work is not divided among GPUs, and one of the counts was not measured.
         """
         unshared = self._fitted.unshared
         if unshared is not None and (gpus != self._lone).any():
             other = gpus[gpus != self._lone][0]
             raise InputError(
-                f"{unshared} is no work that GPUs share out: other sizes are forecast on the "
+                f"{unshared} is not divided among GPUs: other sizes are forecast on the "
                 f"{self._lone} GPUs measured, nothing on {other:g}; measure it there",
                 file=self._fitted.name,
                 field="gpus",
@@ -50,7 +50,7 @@ class OneCount(Engine):
         return np.full(gpus.size, float(self._lone))
 
     def longer(self, gpus: Array) -> Array:
-        """The factor on the time with the count that was timed."""
+        """Return the factor on the time of the timed count."""
         return lone_count.factor(gpus, self._lone, self._law)
 
     def times(
@@ -75,7 +75,7 @@ class OneCount(Engine):
     def draws(self, n: Array, gpus: Array, factors: Array) -> Array:
         sizes, at = np.unique(n, return_inverse=True)
         timed = self._engine.draws(sizes, self.timed(gpus)[: sizes.size], factors)
-        # Another path's draws do not go with these.
+        # Draws must be independent of another path's.
         seed = zlib.crc32(str(self._fitted.data).encode())
         return np.asarray(timed[:, at]) * lone_count.drawn(
             gpus, self._lone, self._law, len(factors), seed
@@ -84,7 +84,7 @@ class OneCount(Engine):
     def _divided(
         self, gpus: Array, wide: tuple[Array, Array], own: tuple[Array, Array]
     ) -> tuple[Array, Array]:
-        """Ends of intervals, from those of the count that was timed with and without what is not
-        known of others."""
+        """Return the ends of intervals, from those of the timed count with and without the
+        uncertainty of other counts."""
         longer = self.longer(gpus)
         return lone_count.within_division(longer * wide[0], longer * wide[1], gpus, self._lone, own)

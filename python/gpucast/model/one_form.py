@@ -1,4 +1,4 @@
-"""Forecasts by one form of the parts of a step, as sure as replicates of its parameters are."""
+"""Forecasts by one form of the parts of a step, with uncertainty from bootstrap replicates."""
 
 from __future__ import annotations
 
@@ -12,21 +12,17 @@ from gpucast.model.engine import Engine, Measured, Times, about, interval_width
 from gpucast.model.facts import Fitted
 from gpucast.model.intervals import Array, Factors, shares_of
 
-# A grid of forecasts evaluates every replicate in every cell. Beyond this many evaluations fewer
-# replicates are used; forty still give the spread to 11 %.
+# A grid of forecasts evaluates every replicate in every cell. Beyond this number of evaluations,
+# fewer replicates are used; forty still give the spread to 11 %.
 _EVALUATIONS = 20_000_000
 _FEWEST_REPLICATES = 40
 
-# Starting threads for fewer forecasts takes longer than they save.
+# For fewer forecasts, starting threads takes longer than it saves.
 _WORTH_THREADS = 20_000
 
 
 class OneForm(Engine):
-    """The terms of one of our own programs with their parameters, and replicates of these.
-
-    Args:
-        fitted: what holds them.
-    """
+    """The terms of one of our own programs with their parameters, and replicates of these."""
 
     def __init__(self, fitted: Fitted) -> None:
         self._fitted = fitted
@@ -53,8 +49,8 @@ class OneForm(Engine):
     def _known(
         self, n: Array, gpus: Array, measured: Measured | None
     ) -> tuple[Array, Array, Array]:
-        """T_gpu, T_cpu and T_com in columns, spread of ln T, and variance of what is measured
-        around it."""
+        """Return T_gpu, T_cpu and T_com in columns, the spread of ln T, and the variance of a
+        measurement around it."""
         t_gpu, t_cpu, t_com, spread = self._forecast(n, gpus)
         noise = self._fitted.noise
         own = np.full(n.size, noise.sample**2)
@@ -75,23 +71,24 @@ class OneForm(Engine):
         return np.array([self.draw(at, n, gpus, row) for at, row in enumerate(factors)])
 
     def draw(self, at: int, n: Array, gpus: Array, factors: Array) -> Array:
-        """Times (s) by the draw ``at``, which is a set of parameters for any n and N."""
+        """Return times (s) by draw ``at``, which is a set of parameters for any n and N."""
         at %= self.draw_count
         core = self._cores[self._fitted.integers[at]]
         return evaluated(core, self._fitted.replicates[at], n, gpus, factors)
 
     @cached_property
     def _cores(self) -> dict[int, _core.Model]:
-        """The core's models with each structural integer that a replicate has."""
+        """The core's models for each structural integer of the replicates."""
         return {k: self._core.with_integer(k) for k in set(self._fitted.integers)}
 
     def fastest_shares(self, n: Array, gpus: Array) -> Array:
-        """Share of the draws in which each GPU count is the fastest, (n, gpus)."""
+        """Return the share of draws in which each GPU count is the fastest, (n, gpus)."""
         fitted = self._fitted
         return _core.best_probability(self._core, fitted.replicates, fitted.integers, n, gpus)
 
     def _refuse_unobserved(self, n: Array, gpus: Array) -> None:
-        """Refuse more GPUs than fitted where their time depends on what no data depended on."""
+        """Refuse more GPUs than fitted if their time depends on parameters that no data depend
+        on."""
         parameters, path = self._fitted.parameters, self._fitted.other_path
         unseen = [name for name, parameter in parameters.items() if not parameter.observed]
         most = self._fitted.domain.gpus[1]
@@ -115,8 +112,8 @@ class OneForm(Engine):
 
 
 def evaluated(core: _core.Model, values: Array, n: Array, gpus: Array, factors: Array) -> Array:
-    """Step times (s) of pairs of n and gpus by a core's model with some parameters, its three
-    parts multiplied by ``factors``."""
+    """Return step times (s) of pairs of n and gpus by a core's model, with its three parts
+    multiplied by ``factors``."""
     none = np.empty((0, values.size))
     threads = 1 if n.size < _WORTH_THREADS else 0
     t_gpu, t_cpu, t_com, _ = _core.forecast(core, values, none, [], n, gpus, threads)

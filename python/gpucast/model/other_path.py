@@ -1,23 +1,24 @@
-"""What a what-if's forecasts know, and do not know, of the path that they are for.
+"""Forecasts of a what-if on another path, and their uncertainty.
 
-A step there takes T = K + C + S + W: the GPUs' work K and the host's work C from the path whose
-steps were timed, the communication S of the other path, and W for threads that fell asleep
-meanwhile. The variance of ln T is the sum of the parts' own, each by the square of its share:
+A step there takes T = K + C + S + W: the GPUs' work K and the host's work C are those of the path
+whose steps were timed, S is the communication of the other path, and W is the time to wake threads
+that fell asleep. The variance of ln T is the sum of the parts' variances, each multiplied by the
+square of its share:
 
-- K and C: what the fit of their parameters leaves open, and by how much steps of the first path
-  deviate from their form (relative to K + C); C beside that by what the host's own work differs
-  between paths.
-- S: what skeletons leave open of its deviation from its form (``residual_process``), which depends
-  on how long the GPUs were busy: the longer, the deeper sleep the threads that carry copies. And by
-  what steps differ from skeletons, or from what transfers and launches give; more beyond the GPU
-  counts that were measured there.
-- W: what no skeleton waited for. Connections to remote GPUs look for messages for 2 ms before they
-  sleep: nothing below, beyond it about 0.05 ms a GPU, growing with the wait. Large copies go over
-  connections of their own, whose threads sleep sooner: about 0.4 ms after a wait of 1 ms, growing
-  with its power 0.3, beyond what skeletons waited (which loops of transfers do not at all).
+- K and C: the uncertainty of the fit's parameters, and the deviation of the first path's steps from
+  their form (relative to K + C); for C also the difference of the host's own work between paths.
+- S: the uncertainty of its deviation from its form given skeletons (``residual_process``). The
+  deviation depends on how long the GPUs were busy: the longer, the deeper the threads that handle
+  copies sleep. The difference between steps and skeletons, or transfers and launches, is added,
+  which grows beyond the GPU counts that were measured.
+- W: waking that skeletons do not show. Connections to remote GPUs poll for messages for 2 ms before
+  they sleep. A longer wait takes about 0.05 ms more per GPU, which grows with the wait. Large
+  copies use separate connections, whose threads sleep sooner: a wait of 1 ms takes about 0.4 ms
+  more, which grows with its power 0.3, beyond the waits of skeletons (loops of transfers do not
+  wait).
 
-Sizes are of H200 hosts; lab/studies/what_if.py measures them, and without each host in
-turn.
+The constants are for H200 hosts; lab/studies/what_if.py measures them, also leaving out each host
+in turn.
 """
 
 from __future__ import annotations
@@ -38,35 +39,34 @@ from gpucast.model.intervals import Array
 from gpucast.model.one_form import OneForm
 from gpucast.model.residual_process import ResidualProcess
 
-# Sd of a visit's noise in ln of each part: of the GPUs' work, the host's, communication.
+# Sd of a visit's noise in ln of the GPUs' and the host's work.
 _VISIT_GPU, _VISIT_CPU = 0.0035, 0.15
 
-# Seconds for which a connection looks for messages, and what waking costs after longer waits:
-# WAKE (wait / SPIN)^_GROWTH seconds for each GPU.
+# Waking after a wait longer than SPIN takes WAKE (wait / SPIN)^_GROWTH seconds for each GPU.
 WAKE, _GROWTH = 55e-6, 0.75
 _WAKE_LOG_SD = 0.8
-# The same of the threads of large copies: BULK (wait / 1 ms)^_BULK_GROWTH seconds for copies that
-# are worth all of them, and less by their bytes for shorter ones.
+# Waking the threads of large copies takes BULK (wait / 1 ms)^_BULK_GROWTH seconds for copies that
+# use all threads, and less in proportion to their size for shorter ones.
 BULK, _BULK_GROWTH = 430e-6, 0.3
 _ALL_THREADS = 256 << 10
 _ONE_BY_ONE = ("star-serial", "star-serial-poll", "star-serial-hide", "star-async-turns")
 
-# Skeletons and steps of a GPU that is busy for this long cost what they cost without any work.
+# A GPU that is busy for this long counts as idle.
 _NO_WORK = 1e-10  # s
 
-# Deviations of more cells than this are drawn for some of them, evenly taken in the order asked.
+# With more cells than this, deviations are drawn independently.
 _MOST_TOGETHER = 400
 
 
 class Parts(NamedTuple):
-    """Seconds of each part in some cells.
+    """Times (s) of the parts of a step in some cells.
 
     Attributes:
-        gpu: K, for turns of all GPUs.
+        gpu: K, including the turns of all GPUs.
         cpu: C.
         moved: S.
         woken: W.
-        hidden: what ``gpu`` holds that belongs to T_com.
+        hidden: the part of ``gpu`` that belongs to T_com.
     """
 
     gpu: Array
@@ -77,7 +77,7 @@ class Parts(NamedTuple):
 
     @property
     def wait(self) -> Array:
-        """Seconds for which each GPU is busy."""
+        """Time for which each GPU is busy (s)."""
         return self.gpu - self.hidden
 
     @property
@@ -88,7 +88,7 @@ class Parts(NamedTuple):
 
     @property
     def seconds(self) -> Array:
-        """Seconds of the step."""
+        """Step time (s)."""
         return self.gpu + self.cpu + self.moved + self.woken
 
 
@@ -97,11 +97,10 @@ class Elsewhere:
     """Forecasts on the other path, from a core's model of it.
 
     Attributes:
-        known: what was measured of it.
+        known: the measured communication of the path.
         com: the communication term.
-        workload: what a step moves.
-        native: what the steps of the first path say of T_gpu and T_cpu beyond their form; None:
-            the form is all.
+        workload: the workload of a step.
+        native: the mixture of the first path's steps for T_gpu and T_cpu; None: the form alone.
     """
 
     known: OtherPath
@@ -111,7 +110,7 @@ class Elsewhere:
 
     @property
     def process(self) -> ResidualProcess:
-        """The process of the deviation of ln S from its form."""
+        """The Gaussian process of the deviation of ln S from its form."""
         known = self.known
         columns = (known.n, known.gpus, known.wait, known.deviation, known.variance)
         n, gpus, wait, deviation, variance = (
@@ -129,8 +128,8 @@ class Elsewhere:
         deviation: Array | None = None,
         computed: Array | None = None,
     ) -> Parts:
-        """The parts of a step where ln S deviates from its form by so much; None: as is expected.
-        ``computed``: T_gpu and T_cpu of the native steps, where they are there already."""
+        """Return the parts of steps whose ln S deviates from its form by ``deviation``, by default
+        its mean. ``computed``: T_gpu and T_cpu of native steps, if they are known already."""
         none = np.empty((0, values.size))
         t_gpu, t_cpu, t_com, _ = _core.forecast(core, values, none, [], n, gpus)
         moved = moved_alone(core, values, n, gpus)
@@ -146,16 +145,15 @@ class Elsewhere:
         return Parts(busy, t_cpu, moved * np.exp(deviation), self._woken(busy, n, gpus), hidden)
 
     def variance(self, parts: Parts, n: Array, gpus: Array, fitted: Array) -> Array:
-        """Variance of the logarithm of a step's expected time.
+        """Return the variance of ln of a step's expected time.
 
         Args:
-            fitted: what the fit of the parameters leaves open; not asked of a native mixture, which
-                knows better.
+            fitted: variance by the fit of the parameters; a native mixture has its own instead.
         """
         known, total = self.known, parts.seconds
         computing = parts.gpu + parts.cpu
         _, deviation = self.process.at(n, gpus, parts.wait)
-        of_moved = deviation + known.beyond**2 + self._unseen(gpus) ** 2
+        moved_variance = deviation + known.beyond**2 + self._unseen(gpus) ** 2
         own = fitted + (known.computing * computing / total) ** 2
         if self.native is not None:
             _, variance = self.native.computing(n, gpus)
@@ -164,12 +162,12 @@ class Elsewhere:
         return np.asarray(
             own
             + (known.host * parts.cpu / total) ** 2
-            + of_moved * (parts.moved / total) ** 2
+            + moved_variance * (parts.moved / total) ** 2
             + (_WAKE_LOG_SD * parts.woken / total) ** 2
         )
 
     def visit_variance(self, t_gpu: Array, t_cpu: Array, t_com: Array) -> Array:
-        """Variance of the logarithm of one visit's time around the expected one."""
+        """Return the variance of ln of one visit's time around the expected one."""
         total = t_gpu + t_cpu + t_com
         noise = ((_VISIT_GPU, t_gpu), (_VISIT_CPU, t_cpu), (self.known.visit, t_com))
         return np.asarray(sum((sd * part / total) ** 2 for sd, part in noise))
@@ -182,8 +180,8 @@ class Elsewhere:
         factors: Array,
         rng: np.random.Generator,
     ) -> Array:
-        """Step times of some cells, a row for each of the models' parameters; ``factors``: on
-        T_gpu, T_cpu and T_com, likewise."""
+        """Draw step times of cells: one row for each pair of a model with parameters and
+        ``factors`` on T_gpu, T_cpu and T_com."""
         known = self.known
         wait = self.parts(*models[0], n, gpus).wait
         mean, spread = self._deviations(n, gpus, wait)
@@ -204,23 +202,23 @@ class Elsewhere:
     def _computing_drawn(
         self, cells: int, variance: Array | None, rng: np.random.Generator
     ) -> tuple[Array, Array]:
-        """Factors on T_gpu and T_cpu of each cell; ``variance``: of their logarithms, as the native
-        steps leave them."""
+        """Draw factors on T_gpu and T_cpu of each cell; ``variance``: variances of their logarithms
+        given native steps."""
         if variance is None:
             own = np.exp(self.known.computing * rng.standard_normal(cells))
             return own, own
-        # Cells near one another deviate together.
+        # Neighbouring cells deviate together.
         gpu, cpu = np.exp(np.sqrt(variance) * rng.standard_normal(2)).T
         return gpu, cpu
 
     def _deviations(self, n: Array, gpus: Array, wait: Array) -> tuple[Array, Array]:
-        """Mean of ln S's deviation, and a factor of its covariance."""
+        """Return the mean of ln S's deviation, and a square root of its covariance."""
         if n.size <= _MOST_TOGETHER:
             mean, covariance = self.process.together(n, gpus, wait)
             eigenvalues, vectors = np.linalg.eigh(covariance)
             return mean, vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
         mean, variance = self.process.at(n, gpus, wait)
-        # What all have in common is the larger part, and a plan asks for little else.
+        # The common deviation is the larger part, and plans hardly need the rest.
         return mean, np.sqrt(variance)[:, np.newaxis]
 
     def _unseen(self, gpus: Array) -> Array:
@@ -232,7 +230,8 @@ class Elsewhere:
             return np.zeros(wait.size)
         asleep = wait > SPIN
         relative = np.where(asleep, wait / SPIN, 1.0)
-        # Threads of GPUs that are waited for one after another wake so, too; others at once.
+        # If GPUs are waited for one after another, their threads wake one after another, else at
+        # once.
         woken = gpus if self.com in _ONE_BY_ONE else np.ones(gpus.size)
         late = np.where(asleep, WAKE * woken * relative**_GROWTH, 0.0)
         return np.asarray(late + self._woken_for_large_copies(wait, n, gpus))
@@ -248,11 +247,7 @@ class Elsewhere:
 
 
 class OnOtherPath(OneForm):
-    """The terms of one of our own programs with the communication of another path.
-
-    Args:
-        fitted: what holds both.
-    """
+    """The terms of one of our own programs with the communication of another path."""
 
     def __init__(self, fitted: Fitted) -> None:
         super().__init__(fitted)
@@ -262,7 +257,7 @@ class OnOtherPath(OneForm):
         self._beyond = beyond_measured(fitted)
 
     def parts(self, n: Array, gpus: Array) -> Parts:
-        """The parts of steps as they are expected."""
+        """Return the expected parts of steps."""
         return self.elsewhere.parts(self._core, self._values, n, gpus)
 
     def _known(
@@ -293,6 +288,6 @@ UNSEEN_DOUBLING = 0.15
 
 
 def moved_alone(core: _core.Model, values: Array, n: Array, gpus: Array) -> Array:
-    """S: what communication takes beside GPUs that have nothing to do, s."""
+    """Return S, the time of communication (s) if GPUs have no work."""
     idle = np.full(n.size, _NO_WORK)
     return np.asarray(core.skeleton_seconds(values, n, gpus, idle) - _NO_WORK, dtype=np.float64)

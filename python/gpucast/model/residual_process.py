@@ -1,14 +1,14 @@
-"""How far times deviate from a form, between and beyond the cells where that was measured.
+"""A Gaussian process for the deviation of times from a form, between and beyond measured cells.
 
-The deviation of ln T is a Gaussian process over ln n, ln N and ln w, w being how long each GPU was
-busy and the path idle, with mean 0 and covariance
+The deviation of ln T is a Gaussian process over ln n, ln N and ln w, where w is the time for which
+each GPU was busy and the path idle. It has mean 0 and covariance
 
     exp(-|ln n - ln n'| / 1.5 - |ln w - ln w'| / 6) (a_n^2 + a_N^2 exp(-|ln N - ln N'| / 1.0))
 
-(Ornstein-Uhlenbeck in each): what deviates alike on all GPU counts, and what does not. Given
-measured deviations, each with a variance of its own, it follows them where they are and returns to
-the form, with sd sqrt(a_n^2 + a_N^2), beyond them; but w beyond what was measured counts as the
-nearest that was.
+(Ornstein-Uhlenbeck in each): the first amplitude is for deviations common to all GPU counts, the
+second for others. Given measured deviations, each with its variance, the process follows them
+nearby and returns to the form, with sd sqrt(a_n^2 + a_N^2), far away. A w outside the measured
+range counts as the nearest measured one.
 """
 
 from __future__ import annotations
@@ -24,22 +24,21 @@ LENGTH_GPUS = 1.0
 LENGTH_WAIT = 6.0
 
 USUAL = 0.09
-"""Median of the prior of both amplitudes."""
+"""Prior median of both amplitudes."""
 
 _LOG_SD = 0.6
-# Amplitudes are tried up to this many log-sds to either side of the prior's median.
+# The grid of amplitudes extends to this number of log-sds on either side of the prior median.
 _REACH = 3.0
 _STEPS = 13
 
 
 class ResidualProcess:
-    """The process, given measured deviations.
+    """The process conditioned on measured deviations.
 
     Args:
-        n, gpus, wait: cells, wait in s; none: the process as it is held plausible before any
-            measurement.
-        deviation: ln of measured over form.
-        variance: of each deviation by noise alone.
+        n, gpus, wait: measured cells (wait in s); without any, it is the prior process.
+        deviation: ln of measured over fitted times.
+        variance: variance of each deviation by noise.
         amplitudes: a_n and a_N.
     """
 
@@ -62,38 +61,38 @@ class ResidualProcess:
         self._weights = cho_solve(self._factor, deviation)
 
     def at(self, n: Array, gpus: Array, wait: Array) -> tuple[Array, Array]:
-        """Mean and variance of the deviation in each of some cells."""
+        """Return mean and variance of the deviation in each of some cells."""
         prior = np.full(n.size, self._amplitudes[0] ** 2 + self._amplitudes[1] ** 2)
         if not self._known.size:
             return np.zeros(n.size), prior
-        to_known = _covariance(self._asked(n, gpus, wait), self._known, self._amplitudes)
+        to_known = _covariance(self._coordinates(n, gpus, wait), self._known, self._amplitudes)
         explained = np.einsum("ij,ji->i", to_known, cho_solve(self._factor, to_known.T))
         return to_known @ self._weights, np.maximum(prior - explained, 0.0)
 
     def together(self, n: Array, gpus: Array, wait: Array) -> tuple[Array, Array]:
-        """Mean and covariance of the deviations in some cells."""
-        asked = self._asked(n, gpus, wait)
-        prior = _covariance(asked, asked, self._amplitudes)
+        """Return mean and covariance of the deviations in some cells."""
+        cells = self._coordinates(n, gpus, wait)
+        prior = _covariance(cells, cells, self._amplitudes)
         if not self._known.size:
             return np.zeros(n.size), prior
-        to_known = _covariance(asked, self._known, self._amplitudes)
+        to_known = _covariance(cells, self._known, self._amplitudes)
         explained = to_known @ cho_solve(self._factor, to_known.T)
         return to_known @ self._weights, prior - explained
 
-    def _asked(self, n: Array, gpus: Array, wait: Array) -> Array:
+    def _coordinates(self, n: Array, gpus: Array, wait: Array) -> Array:
         return np.log([n, gpus, np.clip(wait, *self._waits) if self._known.size else wait])
 
 
 def learnt_amplitudes(
     n: Array, gpus: Array, wait: Array, deviation: Array, variance: Array
 ) -> tuple[float, float]:
-    """The amplitudes that are most plausible given measured deviations.
+    """Return the maximum-a-posteriori amplitudes given measured deviations.
 
-    Priors are log-normal, median 9 %; the posterior's maximum on a grid.
+    Priors are log-normal with median 9 %; the maximum is taken on a grid.
     """
     cells = np.log([n, gpus, wait])
     noise = np.diag(variance)
-    alike, apart = (
+    common, separate = (
         _covariance(cells, cells, amplitudes) for amplitudes in ((1.0, 0.0), (0.0, 1.0))
     )
     best, likeliest = -np.inf, (USUAL, USUAL)
@@ -101,7 +100,7 @@ def learnt_amplitudes(
     for u in steps:
         for v in steps:
             a, b = USUAL * float(np.exp(_LOG_SD * u)), USUAL * float(np.exp(_LOG_SD * v))
-            factor = cho_factor(a**2 * alike + b**2 * apart + noise, lower=True)
+            factor = cho_factor(a**2 * common + b**2 * separate + noise, lower=True)
             misfit = deviation @ cho_solve(factor, deviation)
             plausible = -0.5 * (misfit + u**2 + v**2) - np.log(np.diag(factor[0])).sum()
             if plausible > best:
@@ -110,8 +109,8 @@ def learnt_amplitudes(
 
 
 def _covariance(cells: Array, others: Array, amplitudes: tuple[float, float]) -> Array:
-    """Covariance of cells with others; both are rows of ln n, ln N and ln w."""
+    """Return the covariance of cells with others, both given as rows of ln n, ln N and ln w."""
     n, gpus, wait = np.abs(cells[:, :, np.newaxis] - others[:, np.newaxis])
-    alike = np.exp(-n / LENGTH_N - wait / LENGTH_WAIT)
-    apart = np.exp(-gpus / LENGTH_GPUS)
-    return np.asarray(alike * (amplitudes[0] ** 2 + amplitudes[1] ** 2 * apart))
+    common = np.exp(-n / LENGTH_N - wait / LENGTH_WAIT)
+    separate = np.exp(-gpus / LENGTH_GPUS)
+    return np.asarray(common * (amplitudes[0] ** 2 + amplitudes[1] ** 2 * separate))

@@ -1,4 +1,4 @@
-"""Forecasts of several instances of a program at once on one GPU."""
+"""Forecasts of several instances of a program that share one GPU."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from gpucast.model.intervals import Z90, Array, Interval
 _QUANTILES = 25
 
 UNFELT = 1.1
-"""T_k / T_1 of instances that hardly keep one another waiting."""
+"""Largest T_k / T_1 of instances that hardly slow each other down."""
 
 
 @dataclass(frozen=True)
 class SharedForecasts:
     """Forecasts of pairs of n and instances, as arrays of one length.
 
-    ``seconds``: of a step of each instance, ``low`` and ``high``: its 90 % interval;
-    ``speedup``: steps of all of them a second over those of one alone, with its interval.
-    ``extrapolated``: n is outside what was fitted, or instances are more than twice those measured.
+    ``seconds`` is the step time of each instance, ``low`` and ``high`` its 90 % interval.
+    ``speedup`` is the throughput of all instances over that of one alone, with its interval.
+    ``extrapolated`` tells whether n is outside the fitted range, or there are more than twice the
+    measured instances.
     """
 
     n: Array
@@ -43,7 +44,7 @@ class SharedForecasts:
 
     @property
     def steps_per_second(self) -> Array:
-        """Steps that all instances together make in a second."""
+        """Steps per second of all instances together."""
         return np.asarray(self.instances / self.seconds, dtype=np.float64)
 
 
@@ -59,12 +60,12 @@ def ratios(
     turning: Array,
     crowding: Array,
 ) -> Array:
-    """T_k / T_1 of cells for each draw, (draws, cells).
+    """Return T_k / T_1 of cells for each draw, (draws, cells).
 
     Args:
-        n, instances, alone: of the cells; T_1 in seconds.
-        reference: the n at which ``odds`` are.
-        odds, slope, switching, waiting, turning, crowding: of the draws (``adjustments.Sharing``).
+        n, instances, alone: n, instances and T_1 (s) of the cells.
+        reference: the n of ``odds``.
+        odds, slope, switching, waiting, turning, crowding: draws (``adjustments.Sharing``).
     """
     busy = expit(odds[:, np.newaxis] + slope[:, np.newaxis] * np.log(n / reference))
     shape = busy.shape
@@ -84,7 +85,7 @@ def ratios(
 
 
 def ratio_draws(sharing: Sharing, n: Array, instances: Array, alone: Array) -> Array:
-    """The same for the draws of a fit."""
+    """Return T_k / T_1 for the draws of a fit."""
     values = (
         sharing.busy, sharing.slope, sharing.switching, sharing.waiting, sharing.turning,
         sharing.crowding,
@@ -93,10 +94,10 @@ def ratio_draws(sharing: Sharing, n: Array, instances: Array, alone: Array) -> A
 
 
 def sharing_of(model: Forecasting, *, mps: bool = False) -> Sharing:
-    """What a model knows of instances on one GPU.
+    """Return a model's fit of instances that share a GPU.
 
     Raises:
-        InputError: nothing.
+        InputError: it has none.
     """
     for sharing_of_mode in model.sharing or ():
         if sharing_of_mode.mps == mps:
@@ -118,10 +119,10 @@ def shared_forecasts(
     *,
     mps: bool = False,
 ) -> SharedForecasts:
-    """Forecasts of pairs of n and instances on one GPU.
+    """Forecast pairs of n and instances on one GPU.
 
     Raises:
-        InputError: the model knows nothing of such.
+        InputError: the model has no fit of instances that share a GPU.
     """
     sharing = sharing_of(model, mps=mps)
     sizes, counts = checked_sizes(list(n)), np.array(instances, dtype=np.float64)
@@ -129,8 +130,8 @@ def shared_forecasts(
     drawn = np.log(ratio_draws(sharing, sizes, counts, alone.seconds))
     drawn += _off_measured(sharing, sizes, counts, np.median(drawn, axis=0))
     ratio = np.median(drawn, axis=0)
-    # Draws of the form, each with quantiles of what scatters about it; the time of one alone is
-    # known with an uncertainty of its own.
+    # Combine draws of the form with quantiles of the scatter around it and of the uncertainty of
+    # one alone.
     deviates = ndtri((np.arange(_QUANTILES) + 0.5) / _QUANTILES)[:, np.newaxis, np.newaxis]
     width = np.log(alone.high / alone.low) / (2 * Z90)
     low, high = _interval(drawn + deviates * np.hypot(width, sharing.scatter))
@@ -151,8 +152,8 @@ def shared_forecasts(
 
 
 def _if_full(sharing: Sharing, instances: Array) -> Array:
-    """T_k / T_1 where as many as were measured fill the GPU, which is open where they hardly kept
-    one another waiting and nobody read how busy it was; else 1."""
+    """Return T_k / T_1 if the measured instances fill the GPU, which is possible if they hardly
+    slowed each other down and its utilization was not read; else 1."""
     most, ratio = max(zip(sharing.instances, sharing.ratio, strict=True))
     if sharing.read or ratio >= UNFELT:
         return np.ones(instances.size)
@@ -160,7 +161,7 @@ def _if_full(sharing: Sharing, instances: Array) -> Array:
 
 
 def _off_measured(sharing: Sharing, n: Array, instances: Array, forecast: Array) -> Array:
-    """What the form misses of ln of the ratio in cells that were measured; 0 in others."""
+    """Return the form's error in ln of the ratio in measured cells; 0 in others."""
     measured = dict(zip(zip(sharing.n, sharing.instances, strict=True), sharing.ratio, strict=True))
     cells = zip(n.tolist(), instances.tolist(), forecast.tolist(), strict=True)
     return np.array(
@@ -172,7 +173,7 @@ def _off_measured(sharing: Sharing, n: Array, instances: Array, forecast: Array)
 
 
 def _interval(values: Array) -> tuple[Array, Array]:
-    """90 % of draws with their scatter, (quantiles, draws, cells)."""
+    """Return the 90 % interval of draws with their scatter, (quantiles, draws, cells)."""
     flat = values.reshape(-1, values.shape[-1])
     low, high = np.quantile(flat, [0.05, 0.95], axis=0)
     return low, high

@@ -1,4 +1,4 @@
-"""How models and forecasts show themselves: a few lines of text, a table in a notebook."""
+"""Representations of models and forecasts: a few lines of text, a table in a notebook."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gpucast.util.units import duration, number, percent
 Array = NDArray[np.float64]
 
 MOST_ROWS = 20
-"""Rows of forecasts that a notebook shows; the rest is counted."""
+"""Most rows of forecasts that a notebook shows; the others are counted."""
 
 _HEADERS = ("n", "GPUs", "step time", "90 % interval", "")
 
 
 class Cells(Protocol):
-    """What is shown of forecasts: seconds of pairs of n and GPU count."""
+    """The columns of forecasts that are shown."""
 
     @property
     def n(self) -> Array: ...
@@ -37,12 +37,12 @@ class Cells(Protocol):
 
 
 def model_text(model: Fitted) -> str:
-    """What was fitted to what, how well, and how many warnings there are."""
+    """Return a summary of the model: its data, fit quality and number of warnings."""
     return "\n  ".join([f"Model {model.name}: {model.form}", *_facts(model)])
 
 
 def model_html(model: Fitted) -> str:
-    """The same as HTML, with the warnings and, of identified parameters, their values."""
+    """Return the summary as HTML, with warnings and the values of identified parameters."""
     facts = html_listing(f"Model {model.name}: {model.form}", _facts(model, True))
     known = {
         name: parameter for name, parameter in model.parameters.items() if parameter.identified
@@ -52,7 +52,7 @@ def model_html(model: Fitted) -> str:
 
 
 def forecasts_text(cells: Cells) -> str:
-    """How many forecasts, of what, and from when to when."""
+    """Return a summary of forecasts: their number and the ranges of n, GPU counts and times."""
     if not cells.n.size:
         return "Forecasts of 0 cells"
     sizes, gpus = _ends(cells.n.tolist()), _ends(cells.gpus.tolist())
@@ -63,7 +63,7 @@ def forecasts_text(cells: Cells) -> str:
 
 
 def forecasts_html(cells: Cells) -> str:
-    """The forecasts as a table, a row a cell, as far as one wants to read it."""
+    """Return forecasts as an HTML table of limited length, one row per cell."""
     columns = (cells.n, cells.gpus, cells.seconds, cells.low, cells.high, cells.extrapolated)
     rows = [
         (

@@ -1,8 +1,8 @@
-"""A model told by a few cells how another machine, or another time, differs from what was fitted.
+"""Updates a model for another machine, or another time, from a few cells that were timed there.
 
-The forms, and what the fit found of them, stay; what moves are the factors on T_gpu, T_cpu and
-T_com that all cells of a machine share (``gpucast.model.intervals``). Two or three cells of
-different n and GPU count tell them apart as far as the parts' shares differ among them.
+The forms and their fitted parameters stay; only the factors on T_gpu, T_cpu and T_com change, which
+all cells of a machine share (``gpucast.model.intervals``). Two or three cells of different n and
+GPU count separate these factors as far as the parts' shares differ.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from gpucast.model.values import Gpu, Origin, TimedCells, now
 from gpucast.util.units import duration, number
 
 OTHER_KIND = 1.0
-"""Sd of the logarithms of the factors of GPUs of another kind, of which nothing is known."""
+"""Prior sd of the logarithms of the factors for an unknown kind of GPU."""
 
 UNLIKELY = 3.0
-"""Standard deviations by which machines of one kind hardly differ."""
+"""Deviation, in standard deviations, that is unlikely between machines of one kind."""
 
 _FIT_ALONE = "a fit to cells of its own, over sizes and counts, says more than an update"
 
 FARTHEST = 10.0
-"""Times that differ by a larger factor are of another program, or in another unit."""
+"""Times that differ by a larger factor belong to another program, or have another unit."""
 
 
 def machine_factors(
@@ -43,22 +43,22 @@ def machine_factors(
     variance: Array,
     known: MachineFactors | None = None,
 ) -> tuple[MachineFactors, str | None]:
-    """What steps say of the machine they were timed on; a cell's time is its samples' median.
+    """Estimate a machine's factors from steps timed there; a cell's time is its samples' median.
 
-    GPUs of another kind are told by their name, or by times that machines of one kind cannot have:
-    then nothing is known beforehand of how much they differ.
+    GPUs of another kind are recognized by their name, or by times that are impossible on machines
+    of one kind; the prior of their factors is then wide.
 
     Args:
-        data: what the steps are of.
-        fitted: the GPUs that the model was fitted to.
-        common: by how much machines differ.
-        parts: forecasts of T_gpu, T_cpu, T_com of each cell, in the order of ``samples_of``; s.
-        variance: of the difference of measured and forecast ln T of each, were both of one machine
-            and time.
-        known: what is known of the machine's kind of GPU beforehand, without cells.
+        data: the dataset of the steps.
+        fitted: the GPUs on which the model was fitted.
+        common: scatter between machines.
+        parts: forecasts of T_gpu, T_cpu, T_com of each cell (s), in the order of ``samples_of``.
+        variance: variance of the difference of measured and forecast ln T of each cell if both were
+            of one machine and time.
+        known: factors of the machine's kind of GPU that are known without cells.
 
     Returns:
-        The factors, and why the GPUs are of another kind; None: nothing says so.
+        The factors, and why the GPUs seem to be of another kind, or None.
 
     Raises:
         InputError: a time is far from its forecast.
@@ -74,9 +74,9 @@ def machine_factors(
     same_machine = machine == fitted.id != UNNAMED
     prior = common.prior(same_machine=same_machine)
     if known is not None:
-        # The covariance holds what is each size's own, on the parts that the ratio is of.
-        of_ratio = np.array(known.covariance[0]) != 0
-        prior = common.later + known.covariance - known.own**2 * np.outer(of_ratio, of_ratio)
+        # The covariance includes each size's own variance, on the parts to which the ratio applies.
+        has_ratio = np.array(known.covariance[0]) != 0
+        prior = common.later + known.covariance - known.own**2 * np.outer(has_ratio, has_ratio)
         own = own + known.own**2
     kind = None if known is not None else _other_kind(data, machine, fitted)
     if kind is None and known is None and not same_machine:
@@ -85,7 +85,7 @@ def machine_factors(
         prior = prior + OTHER_KIND**2 * (np.ones((3, 3)) + np.eye(3)) / 2
     means, covariance = learnt(prior, parts, seconds, variance + own)
     factors = MachineFactors(
-        # What was imported without a name is called by its file.
+        # A machine that was imported without a name is called by its file.
         machine=data.name if machine in (None, UNNAMED) else str(machine),
         data=Origin(name=data.name, digest=data.digest),
         cells=TimedCells(
@@ -104,7 +104,7 @@ def machine_factors(
 
 
 def _other_kind(data: Dataset, machine: object, fitted: Gpu) -> str | None:
-    """What names of GPUs say, where both are known."""
+    """Return why the GPUs' names, if both are known, tell that they are of another kind."""
     name = data.gpu_name(None if machine is None else str(machine))
     if name is None or fitted.name is None or name == fitted.name:
         return None
@@ -112,7 +112,7 @@ def _other_kind(data: Dataset, machine: object, fitted: Gpu) -> str | None:
 
 
 def _unlike(prior: Array, parts: Array, seconds: Array, variance: Array) -> str | None:
-    """What times say that GPUs of one kind would hardly take."""
+    """Return why the times tell that GPUs are of another kind."""
     shares = parts / parts.sum(axis=1)[:, np.newaxis]
     spread = np.sqrt(np.einsum("ij,jk,ik->i", shares, prior, shares) + variance)
     off = np.log(seconds / parts.sum(axis=1))
@@ -123,14 +123,14 @@ def _unlike(prior: Array, parts: Array, seconds: Array, variance: Array) -> str 
 
 
 def steps_of_kind(about: StepSelection, data: Dataset, selection: StepSelection) -> list[Step]:
-    """The steps of a dataset that are of what a model forecasts, of one machine.
+    """Return the steps of a dataset that a model forecasts, all of one machine.
 
     Args:
-        about: what the model forecasts.
-        selection: which steps, where there are several kinds that it might forecast.
+        about: the steps that the model forecasts.
+        selection: chooses among several kinds of steps that it might forecast.
 
     Raises:
-        InputError: there are none, or those of several machines.
+        InputError: there are none, or they are of several machines.
     """
     steps = data.select(selection).steps
     kept = [step for step in steps if about.admits(step) and not step.cold]
@@ -140,9 +140,9 @@ def steps_of_kind(about: StepSelection, data: Dataset, selection: StepSelection)
     if not steps:
         raise InputError("there are no steps to update the model by", file=data.name)
     for field in FIELDS:
-        wanted, there = getattr(about, field), distinct(steps, field)
-        if wanted is not None and there and wanted not in there:
-            others = ", ".join(map(str, there))
+        wanted, available = getattr(about, field), distinct(steps, field)
+        if wanted is not None and available and wanted not in available:
+            others = ", ".join(map(str, available))
             raise InputError(
                 f"its steps are of {field} {others}, the model's of {wanted}; time the same steps",
                 file=data.name,
@@ -152,7 +152,7 @@ def steps_of_kind(about: StepSelection, data: Dataset, selection: StepSelection)
 
 
 def _refuse_far(cells: Sequence[Cell], forecast: Array, seconds: Array, name: str) -> None:
-    """Refuse what cannot be the same work on a machine of the same kind."""
+    """Refuse times that cannot be of the same work on a machine of the same kind."""
     far = np.flatnonzero(np.abs(np.log(seconds / forecast)) > np.log(FARTHEST))
     if far.size:
         i = int(far[0])

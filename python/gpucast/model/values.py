@@ -1,4 +1,4 @@
-"""What the values in a model file have to be, and small objects that several parts of it hold."""
+"""Bounds of values in model files, and small objects that several parts of a file use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGEST_INTEGER = 100_000
 
 
 def now() -> str:
-    """The time that files say they were made at."""
+    """Return the current time as files state it."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -33,7 +33,8 @@ Counts = Annotated[tuple[Count, Count], Ascending()]
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class Gpu:
-    """The fitted machine, and counts of one GPU and its kernel; 0 where not known."""
+    """The fitted machine, with cores and multiprocessors of a GPU and threads of a block; 0: not
+    known."""
 
     id: str | None = None
     name: str | None = field(default=None, metadata={"omit": True})
@@ -60,11 +61,11 @@ class Terms:
         integer: int | None = None,
         curves: dict[str, list[float]] | None = None,
     ) -> _core.Model:
-        """The core's model of these terms.
+        """Return the core's model of these terms.
 
         Args:
-            integer: the structural integer, where the terms have one.
-            curves: breakpoints of transfer curves in bytes, by route; straight lines without.
+            integer: the structural integer, if the terms have one.
+            curves: breakpoints of transfer curves (bytes) by route; None for straight lines.
         """
         return _core.Model(
             self.gpu,
@@ -89,10 +90,10 @@ class Origin:
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class TimedCells:
-    """Cells as they were measured, an entry a cell.
+    """Measured cells, one entry per cell.
 
     Attributes:
-        seconds: median of the cell's samples.
+        seconds: median of each cell's samples (s).
     """
 
     n: list[Size]

@@ -1,1 +1,1 @@
-"""What copies and launches take on a path, what a path does, and steps on another path."""
+"""Transfer and launch times of a path, facts about it, and forecasts of steps on other paths."""

@@ -1,31 +1,32 @@
-"""Copies under way at the same time: which disturb each other, and how long k of them take.
+"""Contention of concurrent copies: which ones slow each other down, and how long k of them take.
 
 **What is measured.** A transfer record with ``concurrent`` copies times one of them. Its factor is
-its median over that of the same copy alone, of the same size. Two copies share a link or a memory
-where one slows the other by more than ``DISTURBED``, intervals considered.
+its median time over that of the same copy, of the same size, alone. Two copies share a link or a
+memory if one slows the other by more than ``DISTURBED``, given the confidence intervals.
 
-**Forecast.** Every copy i moves r_i byte/s through some resources. A resource R that a byte of copy
-i keeps busy for w_iR seconds cannot be busy more than all the time:
+**Forecast.** Copy i moves r_i byte/s through some resources. A byte of copy i keeps resource R busy
+for w_iR seconds, and no resource can be busy for more than all of the time:
 
     sum_i r_i w_iR <= 1
 
-The hardware serves all alike: rates grow together until a resource is full, the copies through it
-stay at that rate, the others grow on (max-min fairness; Bertsekas & Gallager, Data Networks, 2nd
-ed., section 6.5.2). Which resources there are, and what they carry:
+The hardware serves copies fairly: all rates grow together until a resource is saturated; the copies
+through it stay at that rate and the others go on growing (max-min fairness; Bertsekas & Gallager,
+Data Networks, 2nd ed., section 6.5.2). The resources and their capacities are:
 
-- each direction of a GPU's host link, and what a GPU can send to and receive from other GPUs:
-  w = 1/rate alone, as one copy fills them;
-- what a set of copies shares that disturb each other pairwise (both directions of one host link; an
-  upstream port): w = 1/C, where C is the total rate that two of them reach together;
-- host memory, which all copies up read and all copies down write: w = 1/C, with a capacity for each
-  direction, and another, smaller one while the other direction is under way as well (memory turns
-  between reads and writes, and reads of a device wait behind its writes). No pair of copies fills
-  it. So C comes from measured sets of three and more, in which a copy is slower than its links
-  explain: the number of copies of its direction times its rate, the geometric mean over such sets,
-  and never less than what a set that was not slowed moved. Without such a set it is taken to be
-  free. Measured so far were as many copies up as down; more of one than of the other may differ.
+- each direction of a GPU's host link, and a GPU's egress and ingress to other GPUs:
+  w = 1/rate of a copy alone, since one copy saturates them;
+- the resource of a set of copies that slow each other down pairwise (both directions of one host
+  link; an upstream port): w = 1/C, where C is the total rate of two of them together;
+- host memory, which copies to GPUs read and copies from GPUs write: w = 1/C, with a capacity for
+  each direction, and a smaller one while the other direction is in use as well (memory switches
+  between reads and writes, and a device's reads wait behind its writes). No pair of copies
+  saturates it. C therefore comes from measured sets of three or more in which a copy is slower than
+  its links explain: the number of copies in its direction times its rate, as geometric mean over
+  such sets, and never less than an undisturbed set moved. Without such a set, host memory is no
+  limit. So far only sets with equally many copies in both directions were measured; others may
+  differ.
 
-A set is forecast twice: with everything that was measured, and with that set left out.
+Each set is forecast twice: from all measurements, and held out (without that set).
 """
 
 from __future__ import annotations
@@ -42,18 +43,18 @@ from gpucast.util.order_statistics import Median, median_of
 
 HOST = "host"
 DISTURBED = 1.05
-"""Times as long: below, copies count as undisturbed."""
+"""Factor in time up to which copies count as undisturbed."""
 
 Copy = tuple[str, str]
-"""From and to: ("host", "gpu0")."""
+"""Source and destination: ("host", "gpu0")."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What all copies of one comparison agree in.
+    """What all copies in a comparison have in common.
 
     Attributes:
-        reads: copies between GPUs are made by the one that receives.
+        reads: whether the receiving GPU makes the copies between GPUs.
     """
 
     machine: str
@@ -65,12 +66,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Measured:
-    """One copy timed while others were under way.
+    """One copy timed while others were running.
 
     Attributes:
         copy, beside: the timed copy, and the others, sorted.
-        bytes: of the timed copy.
-        seconds, alone: medians with intervals.
+        bytes: size of the timed copy.
+        seconds, alone: median times with intervals, beside the others and alone.
     """
 
     setting: Setting
@@ -82,43 +83,44 @@ class Measured:
 
     @property
     def factor(self) -> float:
-        """Times as long as alone."""
+        """Slowdown: time over time alone."""
         return self.seconds.value / self.alone.value
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Holds the true factor with at least 90 %: both medians lie in their 95 % intervals."""
+        """A confidence interval of the factor of at least 90 %, from the medians' 95 %
+        intervals."""
         return self.seconds.over(self.alone)
 
     @property
     def disturbed(self) -> bool:
-        """Whether the others cost it time, beyond doubt where there is an interval."""
+        """Whether the others slow it down, significantly if there is an interval."""
         low = self.interval[0] if self.interval is not None else self.factor
         return self.factor > DISTURBED and low > 1
 
     @property
     def rate(self) -> float:
-        """Byte/s."""
+        """Rate in byte/s."""
         return self.bytes / self.seconds.value
 
     @property
     def copies(self) -> tuple[Copy, ...]:
-        """All of the set, the timed one first."""
+        """All copies of the set, the timed one first."""
         return (self.copy, *self.beside)
 
     @property
     def label(self) -> str:
-        """The set in a few words."""
+        """A short description of the set."""
         return describe(self.copies)
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """A measured set of three or more and what it was expected to take.
+    """A measured set of three or more copies and its forecasts.
 
     Attributes:
-        seconds: with all that was measured.
-        left_out: without this set.
+        seconds: forecast (s) from all measurements.
+        left_out: forecast (s) without this set.
         limit: the resource that limits the timed copy in ``left_out``.
     """
 
@@ -129,24 +131,24 @@ class Forecast:
 
     @property
     def error(self) -> float:
-        """Relative, of ``left_out``."""
+        """Relative error of ``left_out``."""
         return self.left_out / self.measured.seconds.value - 1
 
     @property
     def fitted_error(self) -> float:
-        """Relative, of ``seconds``."""
+        """Relative error of ``seconds``."""
         return self.seconds / self.measured.seconds.value - 1
 
 
 @dataclass(frozen=True)
 class Contention:
-    """All that was measured of one setting.
+    """All measurements of one setting.
 
     Attributes:
-        rates: byte/s of each copy alone, with the bytes it has beside others, or the nearest
-            that were measured.
+        rates: rate (byte/s) of each copy alone, at the size that it has beside others, or the
+            nearest measured one.
         pairs, sets: copies timed beside one other, and beside several.
-        forecasts: of ``sets``.
+        forecasts: forecasts of ``sets``.
     """
 
     setting: Setting
@@ -166,22 +168,23 @@ class Contention:
         return list(dict.fromkeys(copy for pair in self.pairs for copy in pair.copies))
 
     def factors(self) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        """The contention matrix: row, the timed copy; column, the other; NaN: not measured."""
+        """Return the contention matrix: a row per timed copy, a column per other; NaN: not
+        measured."""
         at = {copy: index for index, copy in enumerate(self.copies)}
         matrix = np.full((len(at), len(at)), np.nan)
-        # Where a pair was measured with several sizes, the first counts.
+        # If a pair was measured with several sizes, the first counts.
         for pair in reversed(self.pairs):
             matrix[at[pair.copy], at[pair.beside[0]]] = pair.factor
         return matrix
 
 
 def contention(data: Dataset) -> list[Contention]:
-    """What the transfers of a dataset say of copies at the same time, one answer a setting.
+    """Analyse the concurrent copies of a dataset; the result has an entry for each setting.
 
-    A copy beside others is held against the same alone: of the same bytes and kind of memory.
+    A copy beside others is compared with the same copy alone, of the same size and kind of memory.
 
     Raises:
-        InputError: no copy was timed beside others, or none of those was timed alone as well.
+        InputError: no copy was timed beside others, or none of those was also timed alone.
     """
     together: dict[Setting, dict[_Set, list[float]]] = {}
     beside_sizes: dict[tuple[Copy, int], None] = {}
@@ -238,7 +241,7 @@ def _contention(
             measured.append(timing)
             rates.setdefault(copy, size / timing.alone.value)
     for copy, size in beside_sizes:
-        # Under way, but never timed beside others: alone, with the nearest size there is.
+        # Copies that were never timed beside others: their rate alone at the nearest size.
         sizes = [key[2] for key in alone if key[:2] == (setting, copy)]
         if copy not in rates and sizes:
             nearest = min(sizes, key=lambda other: abs(np.log(other / size)))
@@ -252,7 +255,7 @@ def _contention(
     return Contention(setting, rates, pairs, sets, _forecasts(rates, pairs, sets))
 
 
-# Resources by name: seconds that a byte of each copy keeps it busy.
+# Resources by name, with the seconds that a byte of each copy keeps them busy.
 Resources = dict[str, dict[Copy, float]]
 
 
@@ -279,7 +282,7 @@ def _forecast(measured: Measured, links: Resources, memory: HostMemory) -> tuple
 
 
 def _links(rates: Mapping[Copy, float], pairs: Sequence[Measured]) -> Resources:
-    """Links by name: those of single copies, and what pairs show to be shared."""
+    """Return the links by name: those of single copies, and those that pairs turn out to share."""
     resources: Resources = {}
     for copy, rate in rates.items():
         start, end = copy
@@ -295,13 +298,14 @@ def _links(rates: Mapping[Copy, float], pairs: Sequence[Measured]) -> Resources:
 
 
 def _pairwise(pairs: Sequence[Measured]) -> list[tuple[tuple[Copy, ...], float]]:
-    """Largest sets of copies that disturb each other pairwise, and the rate two reach together."""
+    """Return the maximal sets of copies that slow each other down pairwise, with the rate of
+    two."""
     speed = {(timing.copy, timing.beside[0]): timing.rate for timing in pairs}
     totals: dict[frozenset[Copy], float] = {}
     for timing in pairs:
         if timing.disturbed:
             one, other = timing.copies
-            # Where only one of the two was timed, the other is taken to be as fast.
+            # If only one of the two was timed, the other is assumed to be as fast.
             totals[frozenset(timing.copies)] = timing.rate + speed.get((other, one), timing.rate)
     near: dict[Copy, set[Copy]] = {}
     for pair in totals:
@@ -315,7 +319,7 @@ def _pairwise(pairs: Sequence[Measured]) -> list[tuple[tuple[Copy, ...], float]]
 
 
 def _cliques(near: Mapping[Copy, set[Copy]]) -> list[frozenset[Copy]]:
-    """Maximal cliques (Bron & Kerbosch 1973)."""
+    """Return the maximal cliques (Bron & Kerbosch 1973)."""
     sets: list[frozenset[Copy]] = []
 
     def grow(chosen: set[Copy], open_: set[Copy], done: set[Copy]) -> None:
@@ -331,13 +335,13 @@ def _cliques(near: Mapping[Copy, set[Copy]]) -> list[frozenset[Copy]]:
     return sets
 
 
-# Byte/s that host memory carries in a direction (0: up, it is read; 1: down, it is written), while
-# the other is under way as well or not.
+# Capacity of host memory (byte/s) in a direction (0: copies to GPUs read it; 1: copies from GPUs
+# write it), with or without copies in the other direction.
 HostMemory = dict[tuple[int, bool], float]
 
 
 def _host_memory(links: Resources, measured: Sequence[Measured]) -> HostMemory:
-    """Capacities as far as sets show them."""
+    """Return the capacities that the sets reveal."""
     full: dict[tuple[int, bool], list[float]] = {}
     carried: HostMemory = {}
     for timing in measured:
@@ -373,10 +377,10 @@ def _memory_shared_by(copies: Sequence[Copy], memory: HostMemory) -> Resources:
 def fair_rates(
     copies: Iterable[Copy], shared: Mapping[str, Mapping[Copy, float]]
 ) -> dict[Copy, tuple[float, str]]:
-    """Max-min fair rates (byte/s) of copies under way together, and what limits each.
+    """Return max-min fair rates (byte/s) of concurrent copies, and the resource that limits each.
 
     Raises:
-        ValueError: a copy that no resource limits.
+        ValueError: no resource limits a copy.
     """
     growing = list(dict.fromkeys(copies))
     rates: dict[Copy, tuple[float, str]] = {}
@@ -396,7 +400,7 @@ def fair_rates(
 
 
 def describe(copies: Sequence[Copy]) -> str:
-    """A set of copies in a few words: ``4 up and 4 down``, ``gpu0 to 3 others``, or all of them."""
+    """Describe a set of copies briefly: ``4 up and 4 down``, ``gpu0 to 3 others``, or list them."""
     starts, ends = {start for start, _ in copies}, {end for _, end in copies}
     if len(copies) > 2 and all(HOST in copy for copy in copies):
         up = sum(start == HOST for start, _ in copies)
@@ -409,8 +413,8 @@ def describe(copies: Sequence[Copy]) -> str:
     return ", ".join(f"{start}>{end}" for start, end in copies)
 
 
-def to_dict(found: Contention) -> dict[str, object]:
-    """JSON-ready."""
+def to_dict(result: Contention) -> dict[str, object]:
+    """Return the result as JSON values."""
 
     def name(copy: Copy) -> str:
         return f"{copy[0]}>{copy[1]}"
@@ -428,9 +432,9 @@ def to_dict(found: Contention) -> dict[str, object]:
         }
 
     return {
-        **vars(found.setting),
-        "pairs": [measured(timing) for timing in found.pairs],
-        "sets": [measured(timing) for timing in found.sets],
+        **vars(result.setting),
+        "pairs": [measured(timing) for timing in result.pairs],
+        "sets": [measured(timing) for timing in result.sets],
         "forecasts": [
             {
                 "set": forecast.measured.label,
@@ -443,6 +447,6 @@ def to_dict(found: Contention) -> dict[str, object]:
                 "fitted": forecast.seconds,
                 "fitted_relative_error": forecast.fitted_error,
             }
-            for forecast in found.forecasts
+            for forecast in result.forecasts
         ],
     }

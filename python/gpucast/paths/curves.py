@@ -1,7 +1,7 @@
-"""Transfers on their own: latency, throughput and breakpoints of each route, and which is faster.
+"""Transfer curves: latency, throughput and breakpoints of each route, and which route is faster.
 
-The time of a transfer is L + bytes/B, in pieces where the data show breakpoints, and with jumps
-where a driver changes from one way of copying to another (model/transfer_curve.h).
+The time of a transfer is L + bytes/B, piecewise if the data show breakpoints, and with jumps where
+a driver changes its way of copying (model/transfer_curve.h).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.fitting.fit import LARGEST_BREAKPOINTS, REPLICATES, check_sampling
 from gpucast.fitting.problem import transfer_observations
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from gpucast.util import JsonObject
 from gpucast.util.remarks import Remark, texts_of
 
@@ -39,8 +39,8 @@ class TransferFit:
         values: L (s), then the B (byte/s) of each piece, or the S (s) just above a jump.
         replicates: the same of each bootstrap refit, shape (B, values).
         noise: relative noise of one transfer around the curve.
-        bytes: smallest and largest size measured.
-        remarks: what was left out or chosen.
+        bytes: smallest and largest measured size.
+        remarks: about data that were left out and choices that were made.
     """
 
     machine: str
@@ -65,18 +65,18 @@ class TransferFit:
         return _core.Model(curves={self.route: self.breakpoints})
 
     def seconds(self, sizes: Array) -> Array:
-        """Seconds of one transfer of each size in bytes."""
+        """Return the time (s) of one transfer of each size (bytes)."""
         return np.asarray(self.core.transfer_seconds(self.values, self.route, sizes))
 
     def replicate_seconds(self, sizes: Array) -> Array:
-        """The same for every replicate, shape (B, sizes)."""
+        """Return the times (s) for every replicate, shape (B, sizes)."""
         core = self.core
         rows = [core.transfer_seconds(v, self.route, sizes) for v in self.replicates]
         return np.array(rows).reshape(len(rows), sizes.size)
 
     @property
     def parameters(self) -> dict[str, JsonObject]:
-        """``value``, ``unit`` and ``ci95`` by name."""
+        """Parameters by name, each with ``value``, ``unit`` and ``ci95``."""
         ends = np.percentile(self.replicates, [2.5, 97.5], axis=0).T.tolist()
         rows = zip(self.core.parameters, self.values.tolist(), ends, strict=True)
         return {
@@ -85,9 +85,9 @@ class TransferFit:
         }
 
     def to_dict(self) -> dict[str, object]:
-        """JSON-ready: names, values and 95 % intervals."""
-        of_route = ("machine", "path", "route", "breakpoints", "parameters")
-        return {name: getattr(self, name) for name in (*of_route, "noise", "bytes", "sizes")}
+        """Return names, values and 95 % intervals as JSON values."""
+        about = ("machine", "path", "route", "breakpoints", "parameters")
+        return {name: getattr(self, name) for name in (*about, "noise", "bytes", "sizes")}
 
 
 def fit_transfers(
@@ -101,11 +101,11 @@ def fit_transfers(
     replicates: int = REPLICATES,
     seed: int = 1,
 ) -> list[TransferFit]:
-    """Fit every route of every machine and path on its own (or of those named).
+    """Fit each route of each machine and path separately, or only of those named.
 
     Args:
-        method: ``call`` or ``gated``, where transfers were timed both ways; default ``call``.
-        piecewise: look for breakpoints; otherwise one straight line a route.
+        method: ``call`` or ``gated`` if transfers were timed both ways; by default ``call``.
+        piecewise: whether to look for breakpoints; otherwise each route gets a straight line.
 
     Raises:
         InputError: there are no transfers, or a route has fewer than three sizes.
@@ -117,11 +117,13 @@ def fit_transfers(
     result = []
     groups = dict.fromkeys((t.machine, t.path) for t in chosen.transfers)
     only = replace(chosen, records=list(chosen.transfers))
-    for of_machine, of_path in groups:
-        problem = pose(only, StepSelection(of_machine, of_path, memory=memory), method=method)
+    for group in groups:
+        problem = problem_of(only, StepSelection(*group, memory=memory), method=method)
         for route, transfers in problem.transfers.items():
             require_sizes(transfers, f"{problem.machine}, {problem.path}, {route}", data.name)
-            cells = [(own.bytes, own.seconds, own.uncertainty) for own in transfers]
+            cells = [
+                (transfer.bytes, transfer.seconds, transfer.uncertainty) for transfer in transfers
+            ]
             result.append(
                 fit_curve(
                     *(problem.machine, problem.path, route, cells),
@@ -148,7 +150,7 @@ def fit_curve(
     seed: int = 1,
     remarks: tuple[Remark, ...] = (),
 ) -> TransferFit:
-    """Fit the curve of one way to move data.
+    """Fit the transfer curve of one series.
 
     Args:
         cells: size (bytes), samples (s) and their relative rounding or None; sizes may repeat.
@@ -179,7 +181,7 @@ def fit_curve(
 
 
 def require_sizes(transfers: Iterable[Transfer], what: str, file: str) -> None:
-    """Refuse transfers of too few sizes for a curve and its errors; ``what``: they are.
+    """Check that transfers have enough sizes for a curve and its errors; ``what`` names them.
 
     Raises:
         InputError: fewer than three sizes.
@@ -195,14 +197,15 @@ def _require_sizes(sizes: Collection[int], what: str, file: str) -> None:
 
 @dataclass(frozen=True)
 class Crossover:
-    """From which size one route beats another, on every larger size as well.
+    """The size from which one route is faster than another, at every larger size as well.
 
     Attributes:
         machine, path: where both were measured.
-        bytes: that size; None if it never does, the smallest size compared if it always does.
-        ci95: 95 % interval over replicates that have one; None if none has.
+        bytes: that size; None if the route is never faster, the smallest size compared if it always
+            is.
+        ci95: 95 % interval over the replicates that have a crossover; None if none has.
         probability: share of replicates in which the route is faster for the largest size.
-        speedup: how many times faster it is at the largest size compared.
+        speedup: ratio of the two times at the largest size compared.
     """
 
     machine: str
@@ -218,7 +221,7 @@ class Crossover:
 
 
 def crossover(faster: TransferFit, slower: TransferFit) -> Crossover:
-    """Where ``faster`` begins to win over ``slower``, within the sizes that both measured.
+    """Return from which size ``faster`` is faster, within the sizes that both were measured at.
 
     Raises:
         InputError: they have no size in common.
@@ -251,7 +254,8 @@ def crossover(faster: TransferFit, slower: TransferFit) -> Crossover:
 
 
 def _wins_from(fast: Array, slow: Array, sizes: Array) -> Array:
-    """For each row the smallest size from which ``fast`` stays below ``slow``; inf if none."""
+    """Return, for each row, the smallest size from which ``fast`` stays below ``slow``; inf if
+    none."""
     result = []
     for lead in slow - fast:
         losses = np.flatnonzero(lead <= 0)
@@ -260,7 +264,7 @@ def _wins_from(fast: Array, slow: Array, sizes: Array) -> Array:
         elif losses[-1] == sizes.size - 1:
             result.append(np.inf)
         else:
-            # Times are straight in size between the points: the lead crosses zero on a line.
+            # Times are linear in size between the points.
             at = losses[-1]
             share = lead[at] / (lead[at] - lead[at + 1])
             result.append(sizes[at] + share * (sizes[at + 1] - sizes[at]))
@@ -268,7 +272,7 @@ def _wins_from(fast: Array, slow: Array, sizes: Array) -> Array:
 
 
 def crossovers(fits: Sequence[TransferFit]) -> list[Crossover]:
-    """Peer against staged on one machine and path, where their sizes overlap."""
+    """Compare peer with staged copies on each machine and path if their sizes overlap."""
     return [
         crossover(direct, other)
         for direct, other in itertools.product(fits, fits)

@@ -1,4 +1,5 @@
-"""What skeletons, or transfers and launches, leave open of another path's communication."""
+"""Uncertainty of another path's communication, known from skeletons or from transfers and
+launches."""
 
 from __future__ import annotations
 
@@ -18,40 +19,40 @@ from gpucast.paths.path_facts import PathFacts
 
 Array = NDArray[np.float64]
 
-# What a host and path lie apart by that took no part here, as sds of ln: of S around what was
-# measured instead, skeletons or transfers and launches, beyond its process; and of the host's own
-# work around that on the first path. Whole hosts lie apart by 0.08, 0.10 and 0.10, groups of their
-# steps by another 0.07, 0.19 and 0.13; Student's t for so few hosts is in these numbers
-# (lab/studies/what_if.py, which estimates them and leaves out each host in turn).
+# Errors on a host and path that were not in the study, as sds of ln: of S around the value from
+# skeletons or from transfers and launches, beyond its Gaussian process; and of the host's own work
+# around that on the first path. Whole hosts scatter by 0.08, 0.10 and 0.10, groups of steps within
+# a host by another 0.07, 0.19 and 0.13; the constants include Student's t for the small number of
+# hosts (lab/studies/what_if.py estimates them, leaving out each host in turn).
 BEYOND = {"skeletons": 0.11, "transfers": 0.20}
 HOST = 0.17
-# The same of S by what is not known of launches where they were not timed: kept from the first
-# path, or scaled as latencies are.
+# Additional sd of ln S if launches were not timed, but kept from the first path, or scaled as
+# latencies.
 _LAUNCH_UNKNOWN = {"measured": 0.0, "keep": 0.5, "scale": 0.25}
 
-# Sd of ln S from visit to visit before anything was measured, worth so many repeated skeletons.
+# Prior of the sd of ln S from visit to visit, and its weight in repeated skeletons.
 _VISIT, _WORTH = 0.08, 4.0
 
 # Standard deviation over median absolute deviation of a normal distribution.
 _MAD = 1.4826
 
-# Sd of ln of the time that a skeleton really kept a GPU busy about the time that it stated.
+# Sd of ln of the time that a skeleton's kernels took, around the time that was requested.
 _BUSY_SD = 0.003
 
-# Deviations below this share of the form are no measurement of it.
+# A ratio of measured to fitted communication below this is unusable.
 _LEAST = 0.1
 
 
 def known_by_skeletons(
     fit: _core.Fit, problem: Problem, noise: Noise, facts: PathFacts
 ) -> OtherPath:
-    """What is known of a path with skeletons: by how much their communication deviates from the
-    form fitted to them, by cell, and by how much from visit to visit.
+    """Return what skeletons tell about a path: how much their communication deviates from the form
+    fitted to them, by cell, and how much it varies from visit to visit.
 
     Args:
-        fit: to the problem's skeletons.
-        noise: of the model whose GPU and CPU terms are kept.
-        facts: of the path.
+        fit: the fit to the problem's skeletons.
+        noise: the noise of the model whose GPU and CPU terms are kept.
+        facts: facts about the path.
     """
     cells = list(map(problem.skeleton_cell, problem.skeletons))
     n, gpus, busy = (np.array(column, dtype=np.float64) for column in zip(*cells, strict=True))
@@ -62,36 +63,36 @@ def known_by_skeletons(
     ratio = 1 + (measured - fitted) / moved
     usable = ratio > _LEAST
     log_ratio = np.log(np.where(usable, ratio, 1.0))
-    of_busy = (_BUSY_SD * busy / moved) ** 2
-    visit = _visit(list(zip(n, gpus, busy, strict=True)), log_ratio, of_busy, usable)
-    variance = visit**2 + of_busy
+    busy_variance = (_BUSY_SD * busy / moved) ** 2
+    visit = _visit(list(zip(n, gpus, busy, strict=True)), log_ratio, busy_variance, usable)
+    variance = visit**2 + busy_variance
     rows = []
     for cell in sorted(set(zip(n, gpus, busy, strict=True))):
-        at = (n == cell[0]) & (gpus == cell[1]) & (busy == cell[2]) & usable
-        if at.any():
-            weight = 1 / variance[at]
-            rows.append((*cell, weight @ log_ratio[at] / weight.sum(), 1 / weight.sum()))
+        same = (n == cell[0]) & (gpus == cell[1]) & (busy == cell[2]) & usable
+        if same.any():
+            weight = 1 / variance[same]
+            rows.append((*cell, weight @ log_ratio[same] / weight.sum(), 1 / weight.sum()))
     columns = np.array(rows, dtype=np.float64).reshape(-1, 5).T
     along_n, along_gpus = learnt_amplitudes(*columns) if rows else (USUAL, USUAL)
-    of_n, of_gpus, wait, deviation, noise_variance = columns.tolist()
+    cell_n, cell_gpus, wait, deviation, noise_variance = columns.tolist()
     return _known(
         noise,
         facts,
-        n=of_n,
-        gpus=[int(count) for count in of_gpus],
+        n=cell_n,
+        gpus=[int(count) for count in cell_gpus],
         wait=wait,
         deviation=deviation,
         variance=noise_variance,
         along_n=along_n,
         along_gpus=along_gpus,
-        # What skeletons vary from visit to visit, all steps of one occasion have in common.
+        # All steps of one occasion share the variation of skeletons from visit to visit.
         beyond=float(np.hypot(BEYOND["skeletons"], max(0.0, visit**2 - _VISIT**2) ** 0.5)),
         known_gpus=int(gpus.max()),
     )
 
 
 def known_by_transfers(launch: str, noise: Noise, facts: PathFacts) -> OtherPath:
-    """What is known of a path with transfers alone, and launches by one of ``Launch``."""
+    """Return what transfers tell about a path, with launches according to ``Launch``."""
     beyond = float(np.hypot(BEYOND["transfers"], _LAUNCH_UNKNOWN[launch]))
     return _known(noise, facts, along_n=USUAL, along_gpus=USUAL, beyond=beyond, known_gpus=1)
 
@@ -111,15 +112,16 @@ def _known(noise: Noise, facts: PathFacts, **known: Any) -> OtherPath:
 def _visit(
     cells: list[tuple[float, float, float]],
     log_ratio: Array,
-    of_busy: Array,
+    busy_variance: Array,
     usable: NDArray[np.bool_],
 ) -> float:
-    """Sd of ln S from visit to visit: of skeletons that were measured several times."""
+    """Return the sd of ln S from visit to visit, from skeletons that were measured several
+    times."""
     repeated = defaultdict(list)
-    for at, cell in enumerate(cells):
-        # Where the GPUs' time is most of it, the skeleton says little of communication.
-        if usable[at] and of_busy[at] < _VISIT**2:
-            repeated[cell].append(log_ratio[at])
+    for i, cell in enumerate(cells):
+        # If GPU time dominates, a skeleton tells little about communication.
+        if usable[i] and busy_variance[i] < _VISIT**2:
+            repeated[cell].append(log_ratio[i])
     apart = [
         np.array(log_ratios) - np.median(log_ratios)
         for log_ratios in repeated.values()
@@ -128,6 +130,6 @@ def _visit(
     freedom = sum(log_ratios.size - 1 for log_ratios in apart)
     if not freedom:
         return _VISIT
-    # The median ignores what disturbed single skeletons, which is no noise of visits.
+    # The median ignores disturbances of single skeletons, which are not noise of visits.
     sd = _MAD * float(np.median(np.abs(np.concatenate(apart))))
     return float(np.sqrt((_WORTH * _VISIT**2 + freedom * sd**2) / (_WORTH + freedom)))

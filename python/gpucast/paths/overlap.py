@@ -1,4 +1,4 @@
-"""How much of the copies and the kernel of one device is hidden behind each other."""
+"""How well copies and kernels of one device overlap."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gpucast.data.dataset import Dataset
 
 @dataclass(frozen=True)
 class OverlapEfficiency:
-    """Parts of one device begun together.
+    """Parts of one device's work that were started together.
 
     Attributes:
-        seconds: median until all have ended.
-        parts_alone: median seconds of each part alone.
-        bytes: of each copy.
+        seconds: median time (s) until all have ended.
+        parts_alone: median time (s) of each part alone.
+        bytes: size of each copy.
     """
 
     machine: str
@@ -29,9 +29,10 @@ class OverlapEfficiency:
 
     @property
     def efficiency(self) -> float:
-        """What was hidden of what could be: 0, one after the other; 1, as the longest part alone.
+        """The hidden share of the time that could be hidden: 0 if the parts run one after the
+        other, 1 if they take as long as the longest alone.
 
-        (sum - together) / (sum - longest); above 1 or below 0 by noise and by disturbance.
+        (sum - together) / (sum - longest); noise and contention may bring it above 1 or below 0.
         """
         total, longest = sum(self.parts_alone), max(self.parts_alone)
         return (total - self.seconds) / (total - longest)
@@ -43,7 +44,7 @@ class OverlapEfficiency:
 
 
 def overlap_efficiencies(data: Dataset) -> list[OverlapEfficiency]:
-    """The efficiencies of all records of several parts whose parts were also timed alone."""
+    """Return the efficiency for each record of several parts that were also timed alone."""
     samples: dict[tuple[str, str, str, str, int, tuple[str, ...]], list[float]] = {}
     for record in data.overlaps:
         where = (record.machine, record.path, record.memory, record.device, record.bytes)

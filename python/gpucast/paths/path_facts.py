@@ -1,16 +1,16 @@
-"""What a path is, by its records: how calls reach its GPUs, and what carries them.
+"""Facts about a path from its records: how calls reach its GPUs, and over which transport.
 
-A path's name is its owner's to choose and says nothing. Machine records state what they know
-(``transport``, ``answered``, ``inline_bytes``); the rest is what was measured:
+A path's name is chosen by the user and means nothing. Machine records state some facts
+(``transport``, ``answered``, ``inline_bytes``); the others follow from measurements:
 
-- gpucast-microbench times queued work behind a gate (method ``gated``) wherever a GPU can read the
-  host's memory while it waits, which no layer of messages lets it. A path that it measured without
-  is one of messages.
-- Launches tell whether each call is answered (``gpucast.fitting.synchronous``).
-- A wait after a pause (``rest``) beside one without (``idle``) tells whether a thread slept.
+- gpucast-microbench times queued work behind a gate (method ``gated``) if a GPU can read the host's
+  memory while it waits, which no layer of messages allows. A path that it measured without this
+  method forwards calls as messages.
+- Launches tell whether each call waits for an answer (``gpucast.fitting.synchronous``).
+- A wait after a pause (``rest``) compared with one without (``idle``) tells whether a thread slept.
 
-Where neither machine nor measurements tell, as in records of steps alone, a name of the vocabulary
-is taken for what it usually stands for (``gpucast.data.selection``).
+If neither machine nor measurements tell, as in records of steps alone, a path name of the
+vocabulary has its usual meaning (``gpucast.data.selection``).
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ from gpucast.data.selection import NATIVE, usual
 from gpucast.fitting.synchronous import waits_for_calls
 
 WOKEN = 20e-6
-"""s by which a wait after a pause takes longer where a thread has to wake: 50 to 250 us on H200
-hosts over messages; natively 6 to 10, of caches and cores gone cold."""
+"""Least extra time (s) of a wait after a pause from which a thread must have slept: on H200 hosts
+it is 50 to 250 us over messages, and natively 6 to 10 us because of cold caches and cores."""
 
 _TOOL, _GATED = "gpucast-microbench", "gated"
 
 
 @dataclass(frozen=True)
 class PathFacts:
-    """What decides how calls are made on a path.
+    """Facts that determine how calls are made on a path.
 
     Attributes:
-        forwarded: calls become messages to a server; None: nothing tells.
-        answered: each call waits for its server's answer.
-        sleeps: threads that look for messages sleep when none has come for a while.
-        transport: what carries messages, where it is known.
-        ours: gpucast's remote GPUs, as machines state or the path's name usually stands for.
-        inline_bytes: the largest copy that travelled within its message, as stated, or as today's
-            remote GPUs do it on a host of so many cores.
+        forwarded: whether calls become messages to a server; None: not known.
+        answered: whether each call waits for its server's answer.
+        sleeps: whether threads that poll for messages sleep after a while without any.
+        transport: transport of the messages, if known.
+        ours: whether these are gpucast's remote GPUs, as machines state or the path's name usually
+            means.
+        inline_bytes: size of the largest copy that is sent within its message, as stated, or that
+            of today's remote GPUs on a host with this number of cores.
     """
 
     forwarded: bool | None
@@ -55,7 +56,7 @@ class PathFacts:
 
 
 def facts_of(data: Dataset, path: str, machine: str | None = None) -> PathFacts:
-    """What the records of a path say of it; ``machine``: of that one alone."""
+    """Derive the facts from a path's records, optionally of one machine alone."""
     own = data.select(path=path) if machine is None else data.select(path=path, machine=machine)
     launches = own.launches
     timed: list[Launch | Transfer] = [*launches, *own.transfers]
@@ -81,25 +82,25 @@ def facts_of(data: Dataset, path: str, machine: str | None = None) -> PathFacts:
 
 
 def direct_path(data: Dataset) -> str | None:
-    """The path on which programs reach the same GPUs without messages; None: not measured."""
+    """Return the path on which programs reach the GPUs without messages; None: not measured."""
     timed: list[Launch | Transfer] = [*data.transfers, *data.launches]
     for record in timed:
-        # Where CPU threads act as devices there is no GPU to describe.
+        # CPU threads that act as devices are not GPUs.
         if record.method == _GATED and data.machines[record.machine].gpus:
             return record.path
     return NATIVE if NATIVE in data.paths() else None
 
 
 def same_layer(data: Dataset, path: str, *, answered: bool) -> str | None:
-    """The path over the same transport of which every call is answered, or none need be: itself, or
-    another one; None: not measured."""
+    """Return the path over the same transport on which every call is answered, or not, which may be
+    the path itself; None: not measured."""
     own = facts_of(data, path)
     if own.answered == answered:
         return path
     for other in data.paths():
         facts = facts_of(data, other)
-        alike = facts.forwarded and facts.transport == own.transport
-        if other != path and alike and facts.answered == answered:
+        same_transport = facts.forwarded and facts.transport == own.transport
+        if other != path and same_transport and facts.answered == answered:
             return other
     return None
 
@@ -122,7 +123,7 @@ def _forwarded(machines: list[Machine], timed: list[Launch | Transfer]) -> bool 
 
 
 def _wake(launches: Iterable[Launch]) -> float | None:
-    """s by which a wait takes longer after a pause; None: that was not measured."""
+    """Return the extra time (s) of a wait after a pause; None: not measured."""
     rest, idle = (
         [value for launch in launches if launch.method == method for value in launch.seconds]
         for method in ("rest", "idle")

@@ -1,18 +1,18 @@
-"""Transfers that agree in everything but size, and the curve of each such series.
+"""Transfers that differ only in size, and the curve of each such series.
 
-A series is one way to move data: machine, path, route, kind of host memory, copy engine or kernel,
-how it was timed, and between which devices. ``transfers.curves`` fits a route as a step uses
-it; this module keeps every way apart, for tables, figures and comparisons.
+A series has one machine, path, route, kind of host memory, copy engine or kernel, method of timing,
+and pair of devices. ``paths.curves`` fits a route as a step uses it; this module keeps all series
+apart, for tables, figures and comparisons.
 
-**Alignment.** Copies within one GPU are made by a kernel of the driver, and there odd sizes take
-longer than powers of two (on H200 by a quarter from 1.5 KB to 100 KB and up to twice as long around
-2 MB). 16 bytes, the widest access of one thread, are taken for what a size must be a multiple of.
-So a series of such copies may have two curves, for such sizes and for all others. Two are kept only
-where they earn it: the sizes' criterion of the breakpoint search (fit/breakpoints.h),
+**Alignment.** Copies within one GPU are made by a kernel of the driver, which takes longer for odd
+sizes than for powers of two (on H200 by a quarter from 1.5 KB to 100 KB, and up to twice as long
+around 2 MB). Sizes that are multiples of 16 bytes, the widest access of one thread, count as
+aligned. A series of such copies may have two curves, for aligned and for other sizes. Two are kept
+only if the data support it: the criterion of the breakpoint search (fit/breakpoints.h),
 
     2 J log(mean |r|) + (parameters + breakpoints) log J,     r: log median - log curve of J sizes
 
-must fall by 6, which is "strong" evidence (Kass & Raftery 1995).
+must fall by 6, which counts as strong evidence (Kass & Raftery 1995).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ALIGNMENT = 16
 
 STRONG_EVIDENCE = 6.0
 SMALLEST_ERROR = 1e-4
-"""Curves closer to the data than this are as good as each other."""
+"""Mean errors of curves below this count as equal."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Way:
     """One way to move data.
 
     Attributes:
-        issuer: of a copy between GPUs, the one that makes it; None: the source, or not known.
+        issuer: the GPU that makes a copy between GPUs; None: the source, or not known.
     """
 
     machine: str
@@ -60,12 +60,12 @@ class Way:
 
     @property
     def label(self) -> str:
-        """``h2d pinned host>gpu0, gated``; what does not apply is left out."""
+        """A text such as ``h2d pinned host>gpu0, gated``; what does not apply is left out."""
         return ", ".join(filter(None, (self.where, self.method)))
 
     @property
     def where(self) -> str:
-        """``h2d pinned host>gpu0``: the copy, without how it was timed."""
+        """A text such as ``h2d pinned host>gpu0``: the label without the method of timing."""
         words = [self.route, "" if self.memory == "unknown" else self.memory]
         words += ["by a kernel" if self.engine == "kernel" else "", f"{self.start}>{self.end}"]
         words += ["read" if self.reads else ""]
@@ -74,10 +74,10 @@ class Way:
 
 @dataclass(frozen=True)
 class Series:
-    """The usable records (valid, alone, warm) of one way.
+    """The usable records (valid, alone, warm) of one way to move data.
 
     Attributes:
-        samples: seconds by size in bytes, sizes ascending.
+        samples: times (s) by size (bytes), sizes ascending.
     """
 
     way: Way
@@ -86,16 +86,16 @@ class Series:
 
     @property
     def sizes(self) -> Array:
-        """Bytes, ascending."""
+        """Sizes in bytes, ascending."""
         return np.array(list(self.samples), dtype=np.float64)
 
     @cached_property
     def medians(self) -> Array:
-        """Median seconds of each size."""
+        """Median time (s) of each size."""
         return np.array([statistics.median(times) for times in self.samples.values()])
 
     def only(self, sizes: Iterable[int]) -> Series:
-        """The same way, these sizes only."""
+        """Return the series restricted to these sizes."""
         wanted = set(sizes)
         return Series(
             self.way,
@@ -109,8 +109,8 @@ class SeriesFit:
     """A series and its curve, or its two curves.
 
     Attributes:
-        curve: of every size, or of multiples of 16 bytes where ``unaligned`` is given.
-        unaligned: of all other sizes; None where one curve serves.
+        curve: the curve of all sizes, or of multiples of 16 bytes if there is ``unaligned``.
+        unaligned: the curve of all other sizes; None if one curve fits all.
     """
 
     series: Series
@@ -119,11 +119,11 @@ class SeriesFit:
 
     @property
     def curves(self) -> list[TransferFit]:
-        """One or two."""
+        """Its one or two curves."""
         return [self.curve] if self.unaligned is None else [self.curve, self.unaligned]
 
     def seconds(self, sizes: Array) -> Array:
-        """Seconds of one transfer of each size in bytes."""
+        """Return the time (s) of one transfer of each size (bytes)."""
         seconds = self.curve.seconds(sizes)
         if self.unaligned is None:
             return seconds
@@ -131,7 +131,7 @@ class SeriesFit:
 
 
 def series_of(data: Dataset) -> list[Series]:
-    """The series of a dataset, in the order they first occur."""
+    """Return the series of a dataset in the order of their first records."""
     samples_by_way: dict[Way, dict[int, list[float]]] = {}
     rounding: dict[Way, dict[int, float]] = {}
     for record in data.transfers:
@@ -150,7 +150,7 @@ def series_of(data: Dataset) -> list[Series]:
 
 
 def fit_series(series: Series) -> SeriesFit:
-    """The curve of a series, in two where its sizes show that alignment matters.
+    """Fit the curve of a series, or two curves if the data show that alignment matters.
 
     Raises:
         InputError: fewer than three sizes.

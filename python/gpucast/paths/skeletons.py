@@ -1,8 +1,8 @@
-"""The communication of a schedule, from skeletons of its steps.
+"""Chooses and fits a schedule's communication term from skeletons of its steps.
 
-A skeleton moves what a step moves, in the order and under the conditions of a step, around kernels
-that only keep each GPU busy. Which communication term describes a path, and with which parameters,
-can be told from them without a program's steps.
+A skeleton makes the transfers of a step, in the same order and under the same conditions, around
+kernels that only keep each GPU busy. It thus tells which communication term describes a path, and
+its parameters, without steps of a program.
 """
 
 from __future__ import annotations
@@ -24,27 +24,26 @@ Array = NDArray[np.float64]
 
 _FOLDS = 5
 
-# Relative; held-out errors below it count as equal, as measured times are known no better.
+# Relative held-out errors below this count as equal: measured times are no more accurate.
 _NOISE_FLOOR = 0.003
 
-# Held-out errors that differ by less than this factor (in the logarithm) count as equal, however
-# sure the difference is: a term that nests another one forecasts a little differently in every
-# cell.
+# Logarithms of held-out errors that differ by less count as equal even if the difference is
+# significant: a term that nests another one forecasts every cell a little differently.
 _SAME_ERROR = 0.01
 
-# With fewer cells a standard error is uncertain itself, and is taken half as large again.
+# With fewer cells the standard error is itself uncertain and is increased by half.
 _FEW_CELLS = 12
 
 
 def communication(problem: Problem, terms: Candidate, seed: int) -> tuple[Candidate, _core.Fit]:
-    """The communication term that forecasts skeletons left out best, fitted to all of them.
+    """Choose the communication term that forecasts held-out skeletons best, and fit it to all.
 
     Args:
-        problem: with skeletons, and with transfers, which say where curves bend.
-        terms: whose GPU and CPU term the model has; skeletons say nothing about them.
+        problem: has skeletons, and transfers, which show breakpoints of the curves.
+        terms: the model's GPU and CPU terms, about which skeletons tell nothing.
 
     Returns:
-        the choice and the fit; parameters of the GPU and CPU term are arbitrary.
+        The choice and the fit, in which parameters of the GPU and CPU term are arbitrary.
     """
     tried = _candidates(problem, terms)
     errors = [_held_out(problem, candidate, seed) for candidate in tried]
@@ -67,12 +66,11 @@ def _candidates(problem: Problem, terms: Candidate) -> list[Candidate]:
 
 
 def _choose(problem: Problem, tried: Sequence[Candidate], errors: Sequence[Array]) -> Candidate:
-    """The simplest candidate whose held-out error is within one standard error of the least, or
-    next to it.
+    """Return the simplest candidate whose held-out error is within one standard error of the least,
+    or almost equal to it.
 
-    Errors are compared as logarithms, cell by cell: by what factor a candidate is better counts the
-    same in cells that all forecast well and in those that none does, and a few of the latter do not
-    blur the choice.
+    Logarithms of errors are compared cell by cell, so that cells which all candidates forecast
+    badly do not dominate.
     """
     factors = [np.log(error + _NOISE_FLOOR) for error in errors]
     means = [float(np.mean(factor)) for factor in factors]
@@ -98,8 +96,8 @@ def _choose(problem: Problem, tried: Sequence[Candidate], errors: Sequence[Array
 
 
 def _within_skeletons(bends: Curves, skeletons: Sequence[Skeleton]) -> Curves:
-    """Breakpoints below the largest copies of skeletons: a piece beyond them has no observation, so
-    its throughput would be arbitrary."""
+    """Return the breakpoints below the largest copies of the skeletons: a piece beyond has no
+    observation and an arbitrary throughput."""
     largest = {
         "h2d": max(skeleton.h2d_bytes for skeleton in skeletons),
         "d2h": max(skeleton.d2h_bytes for skeleton in skeletons),
@@ -111,7 +109,7 @@ def _within_skeletons(bends: Curves, skeletons: Sequence[Skeleton]) -> Curves:
 
 
 def _held_out(problem: Problem, candidate: Candidate, seed: int) -> Array:
-    """Relative errors of each skeleton's median, forecast by fits without it."""
+    """Return the relative error of each skeleton's median, forecast by fits without it."""
     skeletons = problem.skeletons
     fold = np.random.default_rng(seed).permutation(len(skeletons)) % _FOLDS
     errors = np.empty(len(skeletons))
@@ -126,7 +124,7 @@ def _held_out(problem: Problem, candidate: Candidate, seed: int) -> Array:
 
 
 def relative_errors(fit: _core.Fit, problem: Problem, skeletons: Sequence[Skeleton]) -> Array:
-    """How far fitted times of skeletons are from their medians, relative."""
+    """Return the relative errors of the fitted times of skeletons against their medians."""
     n, gpus, busy = (
         np.array(column, dtype=np.float64)
         for column in zip(*map(problem.skeleton_cell, skeletons), strict=True)

@@ -1,8 +1,8 @@
-"""Forecast another path from one path's steps: its GPU and CPU terms, the other's communication.
+"""Forecasts steps on another path from the steps of one path and the other path's communication.
 
-T_gpu and T_cpu do not know how a GPU is reached. A model fitted on one path becomes a forecast for
-another when its communication is replaced by what the other path's microbenchmarks give: skeletons
-of steps where there are some, else transfers and launches.
+T_gpu and T_cpu do not depend on how a GPU is reached. A model fitted on one path becomes a forecast
+for another when its communication is replaced by that of the other path's microbenchmarks:
+skeletons of steps if there are any, else transfers and launches.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gpucast.errors import InputError
 from gpucast.fitting.candidates import Candidate
 from gpucast.fitting.fit import check_sampling, combinations, find_breakpoints, parameter
 from gpucast.fitting.problem import Problem
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from gpucast.fitting.synchronous import terms_left
 from gpucast.model.adjustments import OtherPath
 from gpucast.model.content import Source
@@ -38,7 +38,7 @@ from gpucast.util.remarks import Kind, remark
 
 Launch = Literal["auto", "measured", "keep", "scale"]
 
-# Bootstrap refits, where the model has few: standard errors need some.
+# Least number of bootstrap refits: standard errors need some, even if the model has few.
 _FEWEST = 40
 
 
@@ -57,27 +57,26 @@ def what_if(
     launch: Launch = "auto",
     seed: int = 1,
 ) -> Model:
-    """``model`` with the communication of another path, or on another kind of GPU.
+    """Return ``model`` with the communication of another path, or on another kind of GPU.
 
-    Where the other path has skeletons of the model's schedule (``forecast.skeletons``), they say
-    which communication term describes it, and its parameters. Otherwise transfers and launches
-    give the parameters of the model's own term.
+    If the other path has skeletons of the model's schedule (``paths.skeletons``), they determine
+    the communication term and its parameters. Otherwise transfers and launches give the parameters
+    of the model's own term.
 
     Args:
-        data: skeletons, transfers and launches of the other path; its steps, if any, are not
-            looked at.
-        kind, like, from_kind: another kind of GPU in place of another path
-            (``gpucast.model.kinds.on_kind``); ``cells``: steps that were timed there;
-            ``further``: steps of the program on further kinds, by their names.
-        launch: where t_kernel comes from without skeletons: ``measured`` (launch records),
-            ``keep`` (the model's own), ``scale`` (the model's own times the ratio of latencies:
-            right where a launch is a number of messages to the GPU's host); ``auto`` is measured if
-            there are records, else keep. All but ``auto`` leave skeletons aside.
+        data: skeletons, transfers and launches of the other path; its steps, if any, are ignored.
+        kind, like, from_kind: another kind of GPU instead of another path
+            (``gpucast.model.kinds.on_kind``); ``cells``: steps that were timed there; ``further``:
+            steps of the program on further kinds, by name.
+        launch: source of t_kernel without skeletons: ``measured`` (launch records), ``keep`` (the
+            model's own), ``scale`` (the model's own times the ratio of latencies, which is right if
+            a launch is a number of messages to the GPU's host); ``auto`` is measured if there are
+            records, else keep. All but ``auto`` ignore skeletons.
 
     Raises:
-        InputError: the other path lacks a route that the model needs, or sizes on it; launches
-            are asked for and missing; the model's data do not tell its communication from its
-            computation; or it was updated by cells of another machine.
+        InputError: the other path lacks a route that the model needs, or sizes on it; launch
+            records are required and missing; the model's data do not separate its communication
+            from its computation; or the model was updated by cells of another machine.
     """
     if kind is not None:
         if data is not None:
@@ -87,9 +86,10 @@ def what_if(
         if cells is None:
             return moved
         cells = dataset_of(cells)
-        there = distinct(of_its_machine(moved, cells, cells.steps), "machine")
-        told = moved.updated(cells, machine=machine or (str(there[0]) if len(there) == 1 else None))
-        # What the ratio rests on without cells is said no more.
+        machines = distinct(of_its_machine(moved, cells, cells.steps), "machine")
+        only = str(machines[0]) if len(machines) == 1 else None
+        told = moved.updated(cells, machine=machine or only)
+        # Remarks on the ratio of kinds no longer apply.
         return replace(told, remarks=[*model.remarks, *told.remarks[len(moved.remarks) :]])
     if data is None:
         raise InputError("a dataset of the other path is needed", field="data")
@@ -112,7 +112,7 @@ def what_if(
 
 def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
     if model.kernel_start is not None:
-        # As the model's T_gpu counts it: events on another path see messages on their way, too.
+        # As in the model's T_gpu: events on another path would include messages.
         problem.kernel_start = model.kernel_start
     terms, gpu = model.terms, model.machine
     own = Candidate(terms.gpu, terms.cpu, terms.com)
@@ -123,7 +123,7 @@ def _by_skeletons(model: Model, problem: Problem, seed: int) -> Model:
     )
     source = _source(problem, "skeletons")
     known = known_by_skeletons(fitted, problem, model.noise, _facts(problem))
-    _say_what_is_unknown(model, problem, known.known_gpus)
+    _remark_one_gpu(model, problem, known.known_gpus)
     result = _merge(model, problem, target, fitted, _measured(model, fitted), source, seed)
     result.terms = replace(terms, com=chosen.com)
     return _as_other_path(model, result, known)
@@ -138,26 +138,26 @@ def _facts(problem: Problem) -> PathFacts:
 
 
 def _measured(model: Model, fitted: _core.Fit) -> set[str]:
-    """Parameters of the communication that skeletons depend on, or that the model has not: of one
-    GPU alone they say nothing of what several share."""
+    """Return the communication parameters that skeletons depend on, or that the model lacks:
+    skeletons of one GPU tell nothing about what several GPUs share."""
     names = [name for name, _, _ in fitted.model.parameters]
     observed = {name for name, seen in zip(names, fitted.observed, strict=True) if seen}
     communication = set(fitted.model.communication)
     return {name for name in communication if name in observed or name not in model.parameters}
 
 
-def _say_what_is_unknown(model: Model, problem: Problem, most: int) -> None:
-    """Where the other path was measured with ``most`` GPUs."""
+def _remark_one_gpu(model: Model, problem: Problem, most: int) -> None:
+    """Remark if the other path was measured with one GPU only; ``most``: its most GPUs."""
     if most == 1 and model.domain.gpus[1] > 1:
         _assume(
             problem,
-            f"path {problem.path!r} was measured with one GPU alone: what several cost is a "
-            "guess, and intervals are the wider the more GPUs; measure skeletons on two",
+            f"path {problem.path!r} was measured with one GPU alone: times of several are a "
+            "guess, and intervals widen with the GPU count; measure skeletons on two",
         )
 
 
 def _as_other_path(model: Model, result: Model, known: OtherPath) -> Model:
-    """``result`` with intervals of what is known of its path in place of the model's own."""
+    """Return ``result`` with the other path's uncertainty in place of the model's own."""
     if model.domain.gpus[1] == 1:
         _assume(
             result,
@@ -193,14 +193,14 @@ def _by_transfers(model: Model, problem: Problem, wanted: Launch, seed: int) -> 
     if launch == "measured":
         replaced.add("t_kernel")
     scale = _latency_ratio(model, target, fitted) if launch == "scale" else None
-    _say_what_is_unknown(model, problem, 1)
+    _remark_one_gpu(model, problem, 1)
     result = _merge(model, problem, target, fitted, replaced, _source(problem, launch, scale), seed)
     result.terms = replace(model.terms, com=com)
     return _as_other_path(model, result, known_by_transfers(launch, model.noise, _facts(problem)))
 
 
 def _refuse_other_sizes(model: Model, problem: Problem, route: str) -> None:
-    """Refuse transfers that are all larger than what any step moves: none knows its latency."""
+    """Refuse transfers that are all larger than any step's: none would determine the latency."""
     n, (_, gpus) = model.domain.n[1], model.domain.gpus
     work = model.workload
     moved = max(
@@ -217,10 +217,10 @@ def _refuse_other_sizes(model: Model, problem: Problem, route: str) -> None:
 
 
 def _term_left(model: Model, problem: Problem) -> str:
-    """The model's communication term, or the plain one where calls of the other path are waited for
-    and the model's hides what can then not be hidden.
+    """Return the model's communication term, or the plain one if calls of the other path wait for
+    answers and the model's term hides what can then not be hidden.
 
-    A term that needs parameters of its own cannot be taken so: no transfer measures them.
+    A term with parameters of its own cannot be chosen: no transfer measures them.
     """
     own = model.terms.com
     left = terms_left(_core.COM_TERMS[own].schedule, problem.waits)
@@ -258,7 +258,7 @@ def _microbenchmarks(
     schedule: str | None = model.data.schedule
     if not any(skeleton.schedule == schedule for skeleton in data.skeletons):
         schedule = None
-    return pose(
+    return problem_of(
         only,
         StepSelection(machine, path, schedule, memory=memory or model.data.memory),
         unless_stated=model.stated_workload,
@@ -283,10 +283,10 @@ def _launch_source(launch: Launch, problem: Problem) -> Literal["measured", "kee
 
 
 def _refuse_mixed(model: Model) -> None:
-    """A combination of kept and replaced parameters cannot be taken apart."""
+    """Refuse a model that only knows combinations of kept and replaced parameters."""
     communication = set(model.core.communication)
     if model.mixture is not None:
-        # What launches usually take tells them from what kernels need to start.
+        # The usual time of launches separates them from the start of kernels.
         communication -= {"t_kernel"}
     for combination in model.combinations:
         names = set(combination.parameters)
@@ -307,11 +307,11 @@ def _merge(
     source: Source,
     seed: int,
 ) -> Model:
-    """``model`` with parameters of ``target`` in place of its own.
+    """Return ``model`` with parameters of ``target`` in place of its own.
 
     Args:
-        fit: of ``target`` to what was measured on the other path.
-        replaced: names of the parameters that ``fit`` gives; the others are the model's.
+        fit: the fit of ``target`` to the other path's measurements.
+        replaced: names of the parameters that come from ``fit``; the others are the model's.
     """
     count = len(model.integers)
     drawn = np.asarray(fit.bootstrap(max(count, _FEWEST), seed)[0])[:count]
@@ -353,7 +353,7 @@ def _merge(
 
 
 def _latency_ratio(model: Model, target: _core.Model, fitted: _core.Fit) -> float:
-    """Latency of the new path over that of the old, all routes of a step together."""
+    """Return the ratio of the new path's latency to the old one's, summed over a step's routes."""
     names = [name for name, _, _ in target.parameters]
     latencies = [name for name in names if name.startswith("L_")]
     new = sum(float(fitted.values[names.index(name)]) for name in latencies)

@@ -1,8 +1,8 @@
-"""Remote GPUs: starts GPU servers, and says what programs need to run over them.
+"""Remote GPUs: starts GPU servers, and provides the environment of programs that use them.
 
-The programs stay as they are: ``LD_LIBRARY_PATH`` puts the client library, which has the CUDA
-runtime's name, before the one they were linked with. Beside it lies a driver over which nothing
-computes: CUDA runtimes of other libraries find that one.
+Programs are not modified: ``LD_LIBRARY_PATH`` puts the client library, which has the name of the
+CUDA runtime, before the real one. Beside it is a guard, a driver on which nothing can compute,
+which CUDA runtimes of other libraries find.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from gpucast.remote.addresses import absolute, addresses
 SERVER = "gpucast-gpu-server"
 CLIENT = "libcudart.so.13"
 SERVED = ("13", "12")
-"""Versions of the CUDA runtime whose place the client takes: a library for each, side by side."""
+"""Versions of the CUDA runtime that the client replaces, each by a library."""
 
 GUARD = "libcuda.so.1"
-"""Beside the client: the driver over which nothing computes."""
+"""The guard, a driver on which nothing can compute, in the client's folder."""
 
 MIXED = "GPUCAST_REMOTE_MIXED"
-"""The variable that, as ``allow``, lets other CUDA runtimes use this machine's GPUs."""
+"""The variable whose value ``allow`` lets other CUDA runtimes use this machine's GPUs."""
 
 _CLIENT_SAYS = "gpucast remote: "
-"""How the client's own lines on stderr begin."""
+"""Begin of the client's lines on stderr."""
 
 _ENDS_NO_PROGRAM = ("not supported ", "the program's GPU code ", "GPUCAST_REMOTE_COUNTERS: ")
-"""How those go on that are of no server."""
+"""Begins of client messages that are not about a server."""
 
 
 def client_folder() -> Path:
-    """The folder of the client library: named by ``GPUCAST_REMOTE_LIB``, or as installed."""
+    """Return the client library's folder: ``GPUCAST_REMOTE_LIB``, or as installed."""
     named = os.environ.get("GPUCAST_REMOTE_LIB")
     folder = Path(named) if named else installed.place("lib/gpucast-remote", CLIENT)
     if not (folder / CLIENT).exists():
         raise GpucastError(
-            f"{folder / CLIENT}: not there: gpucast was built without remote GPUs "
+            f"{folder / CLIENT}: not found: gpucast was built without remote GPUs "
             "(GPUCAST_REMOTE_LIB names another folder)"
         )
     return folder
 
 
 def server_program() -> Path:
-    """The server: as installed, or in PATH."""
+    """Return the server program, as installed or in PATH."""
     path = installed.program(SERVER)
     if path is None:
-        raise GpucastError(f"{SERVER}: not there: gpucast was built without remote GPUs")
+        raise GpucastError(f"{SERVER}: not found: gpucast was built without remote GPUs")
     return Path(path)
 
 
@@ -68,20 +68,20 @@ def environment(
     allow_local_cuda: bool = False,
     base: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """What a program needs to find the GPUs ``host:port,...`` instead of this machine's.
+    """Return the environment in which a program uses the GPUs ``host:port,...``.
 
-    ``plain``: without TLS, with servers that were started so. ``transport``: auto (shared memory
-    where the address is unix:/path and both sides can), socket, or shared-memory.
-    ``counters``: a file, or ``-`` for stderr. ``allow_local_cuda``: what brings a CUDA runtime of
-    its own may use this machine's GPUs beside. Files and sockets are named with their whole paths:
-    the program may run in another folder.
+    ``plain``: without TLS, for servers that were started in this way. ``transport``: auto (shared
+    memory if the address is unix:/path and both sides support it), socket, or shared-memory.
+    ``counters``: a file, or ``-`` for stderr. ``allow_local_cuda``: whether libraries with a CUDA
+    runtime of their own may also use this machine's GPUs. Paths of files and sockets are made
+    absolute, since the program may run in another folder.
 
     Raises:
-        InputError: no server is named, or one without an address.
+        InputError: no server is named, or an address is empty.
         GpucastError: gpucast was built without remote GPUs.
     """
     before = os.environ if base is None else base
-    # Also a secret that the user's own variables name.
+    # The user's own variables may name a secret.
     secret = secret_file or before.get("GPUCAST_REMOTE_SECRET_FILE")
     servers = [absolute(address) for address in addresses(gpus, field="--gpus")]
     wanted = {
@@ -100,11 +100,11 @@ def environment(
 
 
 def _libraries(before: Mapping[str, str], *, allow_local_cuda: bool) -> dict[str, str]:
-    """The variables by which the loader finds the client and, unless it may not, the guard.
+    """Return the variables by which the loader finds the client and, by default, the guard.
 
-    The guard is also preloaded, for processes that take other folders for their libraries, and for
-    libraries that name the driver's folder. Where this machine's driver is to be found, it is the
-    client that is preloaded, as the guard lies in its folder.
+    The guard is also preloaded, for processes that search other folders, and for libraries that
+    name the driver's folder. If this machine's driver may be used, the client is preloaded instead
+    of putting its folder, which holds the guard, on the path.
     """
     folder = client_folder().absolute()
     if allow_local_cuda or before.get(MIXED) == "allow":
@@ -126,20 +126,19 @@ def _joined(*parts: str | None) -> str:
     return os.pathsep.join(filter(None, parts))
 
 
-def client_said(lines: Iterable[str]) -> str | None:
-    """Why a program's client could not use a server, among the lines that the program printed.
-
-    None where it says nothing of that.
+def client_message(lines: Iterable[str]) -> str | None:
+    """Return why a program's client could not use a server, from the lines that the program
+    printed; None if they do not tell.
     """
     messages = (line.removeprefix(_CLIENT_SAYS) for line in lines if line.startswith(_CLIENT_SAYS))
     return next((message for message in messages if not message.startswith(_ENDS_NO_PROGRAM)), None)
 
 
 def gpus_here() -> int:
-    """How many GPUs the NVIDIA driver of this machine shows.
+    """Return the number of GPUs that this machine's NVIDIA driver lists.
 
     Raises:
-        InputError: none.
+        InputError: it lists none.
     """
     try:
         listing = subprocess.run(
@@ -153,18 +152,17 @@ def gpus_here() -> int:
 
 
 def fake_driver() -> Path:
-    """A driver without a GPU, beside the client library (``GPUCAST_LIBCUDA`` names another)."""
+    """Return the fake driver in the client's folder, or the one that ``GPUCAST_LIBCUDA`` names."""
     named = os.environ.get("GPUCAST_LIBCUDA")
     library = Path(named) if named else client_folder() / "fake" / "libcuda.so.1"
     if not library.exists():
-        raise GpucastError(f"{library}: not there: this build of gpucast cannot rehearse")
+        raise GpucastError(f"{library}: not found: this build of gpucast cannot rehearse")
     return library
 
 
 def rehearsal(gpus: int) -> dict[str, str]:
-    """The environment of servers that lend GPUs which are not there.
-
-    Their memory is the host's, copies copy, and kernels do nothing.
+    """Return the environment of servers that lend simulated GPUs, whose memory is the host's and
+    whose kernels do nothing.
     """
     return {
         **os.environ,
@@ -182,14 +180,13 @@ def serve(
     variables: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> int:
-    """Run one server a GPU until SIGTERM or SIGINT; its exit status.
+    """Run one server per GPU until SIGTERM or SIGINT; return the exit status.
 
-    They listen on ports from ``port``, or at sockets gpu0, gpu1, ... in a folder.
-
-    If one of them ends, the others are ended too, and all if this process is killed.
+    They listen on ports from ``port``, or at sockets gpu0, gpu1, ... in a folder. If one of them
+    ends, the others are ended as well; if this process is killed, all are.
 
     Raises:
-        GpucastError: one of them was ended by somebody else, and said nothing itself.
+        GpucastError: a server was ended by another process and printed no reason.
     """
     program = server_program()
     running: dict[str, subprocess.Popen[bytes]] = {}
@@ -218,7 +215,7 @@ def serve(
     if ended and max(ended.values()) <= 0:
         others = "; the others were ended, too" if len(running) > len(ended) else ""
         raise GpucastError(", ".join(_how_ended(*server) for server in ended.items()) + others)
-    # One that ended by itself has said why. The others may be told to end before they heed it.
+    # A server that ended by itself has printed the reason. The others may have died of the signal.
     asked = (0, -signal.SIGTERM, -signal.SIGINT)
     return max((max(status, 1) for status in statuses if status not in asked), default=0)
 

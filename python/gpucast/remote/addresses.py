@@ -1,4 +1,4 @@
-"""Addresses of GPU servers, as people name them: host:port, unix:/path, ..."""
+"""Addresses of GPU servers: host:port, unix:/path, ..."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _SOCKET = "unix:"
 
 
 def addresses(text: str, *, field: str) -> list[str]:
-    """Those of a list with commas, in its order; blanks around them do not count.
+    """Return the addresses of a comma-separated list; blanks around them are ignored.
 
     Args:
-        field: the option or variable that the list comes from.
+        field: the option or variable with the list.
 
     Raises:
-        InputError: one of them is empty, or all are.
+        InputError: an address is empty.
     """
     result = [address.strip() for address in text.split(",")]
     if not any(result):
@@ -29,15 +29,14 @@ def addresses(text: str, *, field: str) -> list[str]:
 
 
 def absolute(address: str) -> str:
-    """The same server's for programs that run in other folders: unix:PATH with all of its path."""
+    """Return an address that is valid in other folders: unix:PATH gets an absolute path."""
     path = address.removeprefix(_SOCKET)
     return f"{_SOCKET}{os.path.abspath(path)}" if path and path != address else address
 
 
 def named_twice(servers: Iterable[str]) -> str | None:
-    """That one server is several devices of a program, which a server allows, and seldom is meant.
-
-    None where each is named once.
+    """Return a warning about servers that are named several times, which is allowed but seldom
+    intended; None if there are none.
     """
     times = Counter(absolute(server) for server in servers)
     several = [f"{address} {count} times" for address, count in times.items() if count > 1]

@@ -1,4 +1,4 @@
-"""What an ELF file says of itself: the libraries that it needs, and whether it holds GPU code."""
+"""Reads ELF files: the libraries that they need, and whether they have GPU code."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _LOAD = 1
 
 
 class NoElfError(ValueError):
-    """The file is none of 64 bits, or is damaged."""
+    """The file is not a 64-bit ELF file, or is damaged."""
 
 
 @dataclass(frozen=True)
 class ElfFile:
-    """What one program or library says of itself.
+    """The facts about a program or library.
 
     Attributes:
-        path: where it is.
+        path: its path.
         needed: names of the libraries that it was linked with.
-        rpath: folders that the loader looks into before ``LD_LIBRARY_PATH`` (DT_RPATH), or "".
-        is_dynamic: the system's loader starts it, so that it can be told of other libraries.
-        has_gpu_code: nvcc compiled some of it.
-        names_driver: its data name ``libcuda.so.1``: it, or a CUDA runtime within it, opens the
-            driver itself.
+        rpath: folders that the loader searches before ``LD_LIBRARY_PATH`` (DT_RPATH), or "".
+        is_dynamic: whether the system's loader starts it, which environment variables control.
+        has_gpu_code: whether parts of it were compiled by nvcc.
+        names_driver: whether its data name ``libcuda.so.1``, because it, or a CUDA runtime in it,
+            opens the driver itself.
     """
 
     path: Path
@@ -40,10 +40,10 @@ class ElfFile:
 
 
 def read(path: str | os.PathLike[str]) -> ElfFile:
-    """Read the parts of a file that say this.
+    """Read the facts about a file.
 
     Raises:
-        NoElfError: it is none.
+        NoElfError: it is not an ELF file.
         OSError: it cannot be read.
     """
     with open(path, "rb") as stream:
@@ -85,7 +85,8 @@ def _read(path: Path, content: mmap.mmap) -> ElfFile:
 def _table(
     content: mmap.mmap, *, offset: int, size: int, count: int, form: str
 ) -> list[tuple[int, ...]]:
-    """A table whose place, size of an entry and count stand at these places of the header."""
+    """Return a table; the arguments are offsets of its place, entry size and count in the
+    header."""
     (begin,) = struct.unpack_from("<Q", content, offset)
     (step,) = struct.unpack_from("<H", content, size)
     (number,) = struct.unpack_from("<H", content, count)

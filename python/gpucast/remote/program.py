@@ -1,7 +1,7 @@
-"""Whether a program will see remote GPUs, found out before it starts.
+"""Checks before a program starts whether it will use remote GPUs.
 
-The client takes the place of the shared CUDA runtime. A program, or a library of it, that brings a
-runtime of its own never calls it: it would compute on this machine's GPUs, or find none.
+The client replaces the shared CUDA runtime. A program or library with a CUDA runtime of its own
+never calls the client: it would compute on this machine's GPUs, or find none.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _RESOLVED = re.compile(r"^\s*(\S+) => (/.*) \(0x[0-9a-f]+\)$", re.MULTILINE)
 
 
 def require_remote(program: str, variables: Mapping[str, str], client: Path) -> None:
-    """Refuse a program that would not see remote GPUs alone.
+    """Refuse a program that would not use remote GPUs alone.
 
     Raises:
-        InputError: it, or a library that it is linked with, brings a CUDA runtime of its own, or
-            finds another one first.
+        InputError: it, or a library that it is linked with, has a CUDA runtime of its own, or finds
+            another one first.
     """
     refused = why_not(program, variables, client)
     if refused is not None:
@@ -41,15 +41,15 @@ def require_remote(program: str, variables: Mapping[str, str], client: Path) -> 
 
 
 def why_not(program: str, variables: Mapping[str, str], client: Path) -> str | None:
-    """Why a program that is started with these variables would not see remote GPUs alone.
+    """Return why a program with this environment would not use remote GPUs alone; None if it would.
 
-    Scripts and interpreters tell nothing before they run: nothing is wrong with them. What they
-    load then meets the guard.
+    Scripts and interpreters cannot be checked and are accepted: libraries that they load later find
+    the guard.
 
     Args:
-        program: its name, looked up in PATH.
-        variables: the environment it is to get.
-        client: a client library; those of other versions lie beside it.
+        program: its name, which is searched in PATH.
+        variables: its environment.
+        client: a client library; those of other versions are in the same folder.
     """
     path = shutil.which(program, path=variables.get("PATH"))
     try:
@@ -79,7 +79,7 @@ def _runtime_of(own: elf.ElfFile) -> str | None:
 
 
 def _own(file: elf.ElfFile) -> bool:
-    """Whether there is a CUDA runtime within it, or it calls the driver itself."""
+    """Whether it contains a CUDA runtime, or calls the driver itself."""
     return file.names_driver and not _versions(file)
 
 
@@ -89,7 +89,7 @@ def _versions(file: elf.ElfFile) -> list[str]:
 
 
 def _another(own: elf.ElfFile, libraries: Mapping[str, Path], client: Path) -> str | None:
-    """Where the loader would take another runtime than the client."""
+    """Return a message if the loader would find another runtime before the client."""
     names = [RUNTIME + version for version in _versions(own)]
     name = names[0] if names else client.name
     path, client = libraries.get(name), client.with_name(name)
@@ -118,9 +118,9 @@ def _part(path: Path) -> str | None:
 
 
 def _libraries(program: Path, variables: Mapping[str, str]) -> dict[str, Path]:
-    """What the loader would load, by name; it tells without starting the program."""
+    """Return the libraries that the loader would load, by name, without starting the program."""
     try:
-        told = subprocess.run(
+        traced = subprocess.run(
             [program],
             env={**variables, "LD_TRACE_LOADED_OBJECTS": "1"},
             capture_output=True,
@@ -131,4 +131,4 @@ def _libraries(program: Path, variables: Mapping[str, str]) -> dict[str, Path]:
         )
     except (OSError, subprocess.SubprocessError):
         return {}
-    return {name: Path(path) for name, path in _RESOLVED.findall(told.stdout)}
+    return {name: Path(path) for name, path in _RESOLVED.findall(traced.stdout)}

@@ -1,4 +1,4 @@
-"""Runs a program over servers, and says where it never reached one."""
+"""Runs a program with GPU servers, and reports if it never reached one."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pathlib import Path
 from gpucast.errors import InputError
 
 REACHED = "GPUCAST_REMOTE_REACHED"
-"""The variable that names the file which a client writes to once it has reached its servers."""
+"""The variable with the name of a file to which a client writes when it has reached its servers."""
 
 _FORWARDED = {
     getattr(signal, f"SIG{name}") for name in ("TERM", "INT", "HUP", "QUIT", "USR1", "USR2", "CONT")
 }
 _OF_THE_TERMINAL = 0x80
-"""``si_code`` of signals that the system itself sends, to all processes of a terminal."""
+"""``si_code`` of signals that the kernel sends to all processes of a terminal."""
 
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 def run_program(program: Sequence[str], variables: Mapping[str, str]) -> int:
-    """Run it to its end; its exit status (128 and the signal's number if a signal ended it).
+    """Run a program; return its exit status (128 plus the signal's number if a signal ended it).
 
-    Signals are handed on. The program ends with this process.
+    Signals are forwarded. The program ends with this process.
 
     Raises:
-        InputError: it cannot be started; or it ended well, but neither it nor a process that it
-            started has reached a server.
+        InputError: it cannot be started; or it ended well, but neither it nor its processes have
+            reached a server.
     """
     with tempfile.NamedTemporaryFile(prefix="gpucast-reached-") as reached:
         status = _run(program, {**variables, REACHED: reached.name})
@@ -56,11 +56,11 @@ def _run(program: Sequence[str], variables: Mapping[str, str]) -> int:
             program, env=dict(variables), close_fds=False, preexec_fn=in_the_program
         )
         while running.poll() is None:
-            # Other threads of this process may be told of the end instead.
+            # Another thread of this process may receive SIGCHLD.
             came = signal.sigtimedwait(awaited, 0.5)
             if came is None or came.si_signo == signal.SIGCHLD:
                 continue
-            # What a terminal sends, the program has got itself.
+            # The program itself has received signals of the terminal.
             if came.si_code != _OF_THE_TERMINAL:
                 running.send_signal(came.si_signo)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""What a GPU server says of itself, and how far away it is: asked over the client, as programs do.
+"""Facts and latency of GPU servers, queried through the client as programs use it.
 
-The client connects once in a process, and knows its servers from the environment; so each server is
-asked by a process of its own, which runs ``ask`` of this file and prints its answer.
+The client connects once per process, to servers from the environment. Each server is therefore
+queried by a process of its own, which runs ``ask`` of this file and prints the answer.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gpucast.remote import CLIENT, client_folder, client_said, environment
+from gpucast.remote import CLIENT, client_folder, client_message, environment
 from gpucast.remote.addresses import absolute
 
 TRIALS = 200
 SMALL, LARGE = 64, 32 << 20
-"""Bytes of a blocking copy whose time is the round trip's, and of one whose rate is measured."""
+"""Sizes (bytes) of the blocking copies for round trip and bandwidth."""
 
 PATIENCE = 60.0
-"""s until a server that was reached has told all; a GPU that computes lets copies wait."""
+"""Longest time (s) for an answer; copies wait while the GPU computes."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """One server as a client meets it.
+    """One server as a client sees it.
 
     Attributes:
-        address: as it was named.
-        problem: why it cannot be used, in a line; None where it can, and then all else is known.
-        version: of gpucast at the server.
+        address: the given address.
+        problem: why it cannot be used, in a line; if None, all other fields are known.
+        version: version of gpucast at the server.
         gpu: name of the GPU.
-        memory_bytes, free_bytes: of the GPU, as far as this client may use it.
-        clients: that the server has now, without the one that asks.
-        transport: what carries the calls: tls, plain or shm (shared memory).
-        round_trip_seconds: median of a blocking copy of 64 bytes from the GPU.
-        up_bytes_per_second, down_bytes_per_second: of a copy of 32 MiB from pinned memory; None
-            where it was not measured.
+        memory_bytes, free_bytes: memory of the GPU that this client may use.
+        clients: current number of other clients.
+        transport: transport of the calls: tls, plain or shm (shared memory).
+        round_trip_seconds: median time of a blocking copy of 64 bytes from the GPU.
+        up_bytes_per_second, down_bytes_per_second: bandwidth of a copy of 32 MiB with pinned
+            memory; None if not measured.
     """
 
     address: str
@@ -66,7 +66,7 @@ def statuses(
     plain: bool = False,
     bandwidth: bool = True,
 ) -> list[Status]:
-    """Ask several servers, those at the same time that are not measured.
+    """Query several servers, at the same time unless bandwidth is measured.
 
     Raises:
         GpucastError: gpucast was built without remote GPUs.
@@ -74,11 +74,11 @@ def statuses(
     library = client_folder() / CLIENT
 
     def one(address: str) -> Status:
-        # Counters are a program's.
+        # Do not write counters.
         variables = environment(address, secret_file=secret_file, plain=plain)
         return _ask(address, library, variables | {"GPUCAST_REMOTE_COUNTERS": ""}, bandwidth)
 
-    # Copies at the same time would share the network and tell of neither.
+    # Concurrent copies would share the network.
     with ThreadPoolExecutor(1 if bandwidth else 16) as threads:
         return list(threads.map(one, addresses))
 
@@ -86,7 +86,7 @@ def statuses(
 def _ask(address: str, library: Path, variables: dict[str, str], bandwidth: bool) -> Status:
     words = [sys.executable, "-m", "gpucast.remote.status", os.fspath(library)]
     try:
-        told = subprocess.run(
+        answered = subprocess.run(
             [*words, *(["bandwidth"] if bandwidth else [])],
             env=variables,
             capture_output=True,
@@ -97,22 +97,22 @@ def _ask(address: str, library: Path, variables: dict[str, str], bandwidth: bool
         )
     except subprocess.TimeoutExpired:
         return Status(address, f"it has not answered within {PATIENCE:.0f} s")
-    if told.returncode == 0 and told.stdout:
-        return Status(address, **json.loads(told.stdout))
-    lines = told.stderr.strip().splitlines() or ["it gave no answer"]
-    # The client takes addresses from the variable; whose they are is said with the problem.
-    problem = (client_said(lines) or lines[-1]).removeprefix("GPUCAST_REMOTE: ")
+    if answered.returncode == 0 and answered.stdout:
+        return Status(address, **json.loads(answered.stdout))
+    lines = answered.stderr.strip().splitlines() or ["it gave no answer"]
+    # Remove the variable and the address from the client's message.
+    problem = (client_message(lines) or lines[-1]).removeprefix("GPUCAST_REMOTE: ")
     return Status(address, problem.removeprefix(f"{absolute(address)}: "))
 
 
 class _Runtime:
-    """The calls of the CUDA runtime that are needed."""
+    """Calls of the CUDA runtime."""
 
     def __init__(self, library: str) -> None:
         self._library = ctypes.CDLL(library)
 
     def call(self, name: str, *arguments: object) -> None:
-        """Raises RuntimeError with the runtime's words."""
+        """Call a function; raise RuntimeError with the runtime's message."""
         status = self._library[name](*arguments)
         if status != 0:
             text = self._library.cudaGetErrorString
@@ -120,7 +120,7 @@ class _Runtime:
             raise RuntimeError(f"{name}: {text(status).decode()}")
 
     def text(self, name: str, *arguments: object) -> str | None:
-        """Text that a call of the client returns, or nothing."""
+        """Return the text that a call of the client returns, or None."""
         function = self._library[name]
         function.restype = ctypes.c_char_p
         text: bytes | None = function(*arguments)
@@ -133,11 +133,13 @@ class _Runtime:
 
 
 def ask(library: str, *, bandwidth: bool) -> dict[str, object]:
-    """The facts of device 0. Raises RuntimeError."""
+    """Return the facts about device 0. Raises RuntimeError."""
     runtime = _Runtime(library)
     version, clients = ctypes.create_string_buffer(64), ctypes.c_uint()
     runtime.call("gpucast_remote_server", 0, version, ctypes.c_size_t(64), ctypes.byref(clients))
-    properties = ctypes.create_string_buffer(8192)  # more than cudaDeviceProp, which begins so
+    properties = ctypes.create_string_buffer(
+        8192
+    )  # larger than cudaDeviceProp, which begins with the name
     runtime.call("cudaGetDeviceProperties", properties, 0)
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     runtime.call("cudaMemGetInfo", ctypes.byref(free), ctypes.byref(total))
@@ -162,7 +164,7 @@ def ask(library: str, *, bandwidth: bool) -> dict[str, object]:
 
         def up() -> None:
             copy(device, pinned, LARGE, 1)
-            runtime.call("cudaDeviceSynchronize")  # a blocking copy may be on its way still
+            runtime.call("cudaDeviceSynchronize")  # a blocking copy may return before its end
 
         fastest = min(_seconds(up) for _ in range(4))
         facts["up_bytes_per_second"] = LARGE / fastest
@@ -178,12 +180,12 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def as_object(status: Status) -> dict[str, object]:
-    """For JSON."""
+    """Return a status as JSON values."""
     return {"reachable": status.problem is None, **asdict(status)}
 
 
 def main() -> None:
-    """Print the answer of ``GPUCAST_REMOTE``'s server, or what the client says on stderr."""
+    """Print the answer of ``GPUCAST_REMOTE``'s server, or the client's error on stderr."""
     try:
         print(json.dumps(ask(sys.argv[1], bandwidth="bandwidth" in sys.argv[2:])))
     except RuntimeError as error:

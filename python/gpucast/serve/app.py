@@ -1,8 +1,8 @@
-"""The pages, and who may see them.
+"""The pages of the application, and access control.
 
-Whoever may ask has the address that ``gpucast serve`` printed: its first part is a secret, which no
-page of another site knows. A browser that was led here under another name than this machine's own
-(DNS rebinding) is refused. Nothing that is sent names a file of this machine.
+Access requires the address that ``gpucast serve`` printed: its first part is a secret, which no
+other site knows. Requests under a host name other than this machine's own (DNS rebinding) are
+refused. No request can name a file of this machine.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Work: TypeAlias = Callable[[Order], Answer]
 
 HEADERS = {
     "Cache-Control": "no-store",
-    # Beside the page's own policy, which says what scripts may run.
+    # In addition to the page's own policy, which restricts scripts.
     "Content-Security-Policy": "frame-ancestors 'none'; base-uri 'none'; object-src 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -51,7 +51,7 @@ HEADERS = {
 WRONG_ADDRESS = "This is not the address that gpucast serve printed; it has a secret in it."
 
 LONGEST_NAME = 200
-"""Bytes of a file's name; file systems end at 255."""
+"""Longest name of a file (bytes); file systems allow 255."""
 
 
 class _Request(Request):
@@ -61,7 +61,7 @@ class _Request(Request):
 
 @dataclass(frozen=True)
 class State:
-    """What the last files and settings led to."""
+    """The result of the last files and settings."""
 
     order: Order | None = None
     answer: Answer | None = None
@@ -70,11 +70,11 @@ class State:
 
 
 class App:
-    """The WSGI application for one reader, who loads one set of files at a time.
+    """The WSGI application for one user, who loads one set of files at a time.
 
     Args:
-        folder: for files that are sent; whoever made it removes it.
-        work: what answers an order; a process of its own by default.
+        folder: folder for uploaded files, which the caller removes.
+        work: function that answers an order; by default in a separate process.
     """
 
     def __init__(self, folder: Path, work: Work | None = None) -> None:
@@ -85,10 +85,10 @@ class App:
         self._busy = threading.Lock()
 
     def load(self, source: Source, stated: Mapping[str, str] | None = None) -> None:
-        """Answer for these files; ``stated``: what they do not say, by the names of ``SETTINGS``.
+        """Load these files; ``stated``: settings that they lack, by the names of ``SETTINGS``.
 
         Raises:
-            GpucastError: they cannot be read or fitted.
+            GpucastError: the files cannot be read or fitted.
         """
         order = Order(source, stated or {})
         self._state = State(order, self._work(order), settings=order.stated)
@@ -104,7 +104,7 @@ class App:
         return response(environ, start_response)
 
     def _response(self, request: _Request) -> Response:
-        _ = request.host  # raises where the name is not this machine's own
+        _ = request.host  # raises if the name is not this machine's own
         _, token, *rest = request.path.split("/")
         if not hmac.compare_digest(token.encode(), self.token.encode()):
             raise Forbidden(WRONG_ADDRESS)
@@ -119,7 +119,8 @@ class App:
         return self._download("/".join(rest))
 
     def _loaded(self, request: _Request) -> Response:
-        """Read and fit what the form holds; then the page, which a reload does not send again."""
+        """Read and fit the form's files, then redirect, so that a reload does not send them
+        again."""
         if not self._busy.acquire(blocking=False):
             state = State(self._state.order, error="Another fit is under way; wait for its end.")
             return Response(self._page(state), 409, mimetype="text/html")
@@ -134,7 +135,7 @@ class App:
             stated = {name: request.form.get(name, "") for name in SETTINGS}
             sent = [file for file in request.files.getlist("files") if file.filename]
             if sent:
-                order = None  # those before are gone, even if these are refused
+                order = None  # the previous files are gone, even if these are refused
                 order = Order(self._inbox.take(sent), stated)
             elif order is None:
                 raise InputError("choose a file of step times")
@@ -172,7 +173,7 @@ class App:
         return page(answer.content, version=version(), panel=panel, downloads=answer.downloads)
 
     def _downloads(self) -> dict[str, Callable[[], str]]:
-        """Files that can be saved, by name."""
+        """Return the files for download, by name."""
         answer = self._state.answer
         if answer is None:
             return {}
@@ -202,7 +203,7 @@ def _series(text: str | None) -> int | None:
 
 
 def _see_other(where: str) -> Response:
-    # Relative: the name that the browser knows this machine by is its own.
+    # Relative, because the browser may use any name of this machine.
     response = Response(status=303)
     response.autocorrect_location_header = False
     response.headers["Location"] = where
@@ -210,16 +211,16 @@ def _see_other(where: str) -> Response:
 
 
 class Inbox:
-    """The files that the browser sent last, below a folder that whoever made it removes."""
+    """The last uploaded files, in a folder that the caller removes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def take(self, uploads: Iterable[FileStorage]) -> Source:
-        """Keep these files instead of those before.
+        """Keep these files instead of the previous ones.
 
         Raises:
-            InputError: a name that no file can have, or two files of one name.
+            InputError: a file's name is invalid, or two files have the same name.
         """
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
@@ -236,10 +237,10 @@ class Inbox:
 
 
 def plain_name(sent: str) -> str:
-    """The last part of a name as a browser sends it: a file's name in no folder.
+    """Return the last part of an uploaded file's name.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not a valid file name.
     """
     name = sent.replace("\\", "/").rpartition("/")[2]
     if name in ("", ".", "..") or not name.isprintable() or len(name.encode()) > LONGEST_NAME:

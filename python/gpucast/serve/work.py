@@ -1,4 +1,4 @@
-"""From files to all that the report says: read, fit each path of a series, hold it against them."""
+"""Makes the report's content from files: reads them, fits each path, and compares with the data."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Given = TypeVar("Given")
 Found = TypeVar("Found")
 
 FIRST_PATHS = ("native", "host")
-"""Models are compared with the first of them."""
+"""The other models are compared with the first of these."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Files of one folder; ``bundled``: a name may also be that of a bundled dataset."""
+    """Files of one folder; ``bundled``: whether names may be those of bundled datasets."""
 
     folder: str
     names: tuple[str, ...]
@@ -44,13 +44,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be answered.
+    """A request to read and fit files.
 
     Attributes:
         source: the files.
-        stated: what they do not say, as text, by the names of ``SETTINGS``.
-        series: which of several series, as ``Answer.series`` numbers them; None: the one with the
-            most steps.
+        stated: settings that the files lack, as text, by the names of ``SETTINGS``.
+        series: index of the series in ``Answer.series``; None: the one with the most steps.
     """
 
     source: Source
@@ -60,15 +59,15 @@ class Order:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a page shows.
+    """The data of a page.
 
     Attributes:
-        content: of the report.
-        understood: a line for each file that had to be imported, and more.
-        warnings: a line for each path that could not be fitted.
-        series: what tells the series of these files apart; ``chosen``: the one that is answered.
+        content: content of the report.
+        understood: lines about imported files.
+        warnings: lines about paths that could not be fitted.
+        series: labels of the series in these files; ``chosen``: index of the current one.
         models: names and contents of model files.
-        downloads: texts of files that the page offers to save, by their names.
+        downloads: texts of files for download, by name.
     """
 
     content: JsonObject
@@ -81,33 +80,33 @@ class Answer:
 
 
 SETTINGS = {
-    "columns": "of a table: n=atoms,gpus=cards,seconds=run:ms",
+    "columns": "columns of a table: n=atoms,gpus=cards,seconds=run:ms",
     "timestep": "simulated time of a step, such as 2fs",
-    "program": "what ran",
+    "program": "name of the program",
     "unit": "what n counts",
-    "regex": "of a log of no known format: step time (?P<seconds>[0-9.]+)",
-    "gpus": "GPUs of a log that does not say them; of several files, a list",
-    "n": "size of a log that does not say it; of several files, a list",
-    "size_of": "of what that is the size: all, or gpu (weak scaling)",
-    "gpus_per_node": "where only nodes are said",
-    "steps": "of each run, where only whole runs are timed",
-    "per_gpu": "n of each GPU where it grows with them, such as the batch of each",
+    "regex": "for a log of unknown format: step time (?P<seconds>[0-9.]+)",
+    "gpus": "GPU count of a log that does not state it; for several files, a list",
+    "n": "size of a log that does not state it; for several files, a list",
+    "size_of": "whether that is the size of all work (all) or of each GPU's (gpu, weak scaling)",
+    "gpus_per_node": "GPUs per node, if only nodes are stated",
+    "steps": "steps of each run, if only whole runs are timed",
+    "per_gpu": "n of each GPU if it grows with their number, such as a batch per GPU",
     **{name: field.metadata["help"] for name, field in Throughput.__dataclass_fields__.items()},
-    "counts": "GPU counts to ask about, also beyond those measured, such as 1-16,64",
+    "counts": "GPU counts to forecast, also beyond the measured ones, such as 1-16,64",
 }
-"""What files may leave unsaid, named as the options of ``gpucast import``; and what is asked."""
+"""Settings that files may lack, with the names of options of ``gpucast import``, and GPU counts."""
 
 
 def answer(order: Order) -> Answer:
-    """Read the files, fit, and say what follows. The process's folder becomes that of the files.
+    """Read and fit the files, and make the page's data. Changes the working folder to the files'.
 
     Raises:
-        InputError: names file, line and field, as the commands do.
+        InputError: the files are invalid; the message names file, line and field, as for commands.
     """
     os.chdir(order.source.folder)
     names = order.source.names
     data = load(
-        # A path is never taken for the name of a bundled dataset.
+        # A Path never stands for a bundled dataset.
         *(names if order.source.bundled else map(Path, names)),
         options=Options(**_read(Options, order.stated)),
         others=(TRACES,),
@@ -119,12 +118,12 @@ def answer(order: Order) -> Answer:
     if chosen is None or chosen >= len(series):
         chosen = max(range(len(series)), key=lambda at: len(series[at].steps))
     models, failed = _fitted(data, series[chosen])
-    asked = order.stated.get("counts", "").strip()
+    gpu_counts = order.stated.get("counts", "").strip()
     per_gpu = order.stated.get("per_gpu", "").strip()
     report = content(
         models,
         data,
-        gpus=counts(asked, "counts") if asked else None,
+        gpus=counts(gpu_counts, "counts") if gpu_counts else None,
         per_gpu=size(per_gpu, "per_gpu") if per_gpu else None,
         throughput=Throughput(**_read(Throughput, order.stated)),
     )
@@ -143,7 +142,7 @@ def answer(order: Order) -> Answer:
 
 
 def _read(kind: type[Options | Throughput], stated: Mapping[str, str]) -> dict[str, Any]:
-    """The fields that are stated."""
+    """Return the stated fields."""
     reads = {field.name: field.metadata.get("read") for field in fields(kind)}
     if kind is Options:
         reads |= {"gpus_per_node": _whole, "steps": _whole, "size_of": _size_of}
@@ -172,14 +171,14 @@ def _size_of(text: str, option: str) -> str:
 
 @dataclass(frozen=True)
 class Series:
-    """Steps that differ in n, GPU count and path alone, and what they agree in."""
+    """Steps that differ only in n, GPU count and path, and what they have in common."""
 
     selection: StepSelection
     steps: list[Step]
 
 
 def _labels(series: Iterable[Series]) -> list[str]:
-    """What tells series apart: their machines only where there are several."""
+    """Return labels of series, with machines if there are several."""
     kinds = [one.selection for one in series]
     several = len({kind.machine for kind in kinds}) > 1
     return [
@@ -188,7 +187,7 @@ def _labels(series: Iterable[Series]) -> list[str]:
 
 
 def series_of(steps: Iterable[Step]) -> list[Series]:
-    """What can be answered together: steps of one program, case, kernel, ... on one host."""
+    """Group steps that can be answered together: of one program, case, kernel, ... on one host."""
     by_kind: dict[StepSelection, list[Step]] = {}
     for step in steps:
         kind = selection_of(step)
@@ -200,13 +199,13 @@ def series_of(steps: Iterable[Step]) -> list[Series]:
             series.append(Series(kind, own))
             continue
         for case in distinct(own, "case"):
-            of_case = [step for step in own if step.case in (None, case)]
-            series.append(Series(replace(kind, case=str(case)), of_case))
+            case_steps = [step for step in own if step.case in (None, case)]
+            series.append(Series(replace(kind, case=str(case)), case_steps))
     return series
 
 
 def _fitted(data: Dataset, series: Series) -> tuple[list[Model], list[str]]:
-    """A model for each path, and what is wrong with paths that cannot be fitted."""
+    """Return a model for each path, and the errors of paths that cannot be fitted."""
     models: list[Model] = []
     failed: list[InputError] = []
     paths = sorted(
@@ -229,11 +228,11 @@ def _fitted(data: Dataset, series: Series) -> tuple[list[Model], list[str]]:
 
 
 def apart(function: Callable[[Given], Found], given: Given) -> Found:
-    """``function(given)``, computed in a fresh process that ends with it or with this one: what it
-    reads may be large or hostile, and take long.
+    """Return ``function(given)``, computed in a fresh process that ends with this one: its input
+    may be large or hostile, and it may take long.
 
     Raises:
-        GpucastError: what the function raised, or that its process died.
+        GpucastError: the function raised it, or its process died.
     """
     fresh = multiprocessing.get_context("spawn")
     receiver, sender = fresh.Pipe(duplex=False)
@@ -254,7 +253,7 @@ def apart(function: Callable[[Given], Found], given: Given) -> Found:
 
 
 def _run(sender: Connection, function: Callable[[Given], Found], given: Given) -> None:
-    # Ctrl-C in a terminal reaches this process, too; its parent ends it.
+    # Ctrl-C in a terminal also reaches this process, which its parent ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         sender.send(function(given))

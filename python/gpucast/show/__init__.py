@@ -1,1 +1,1 @@
-"""How answers are shown: figures, the report, the paper's case study."""
+"""Presentation of answers: figures, the report, proposals, the paper's case study."""

@@ -1,16 +1,16 @@
-"""What every part may use: files, processes, tables, units, JSON, medians."""
+"""Utilities for all parts: files, processes, tables, units, JSON, medians."""
 
 from __future__ import annotations
 
 from typing import Any
 
 JsonObject = dict[str, Any]
-"""An answer as ``json`` writes it; its keys stand in the documentation."""
+"""An answer for ``json``; the documentation lists its keys."""
 
 
 def version() -> str:
-    """The installed version of gpucast; ``unknown`` in a source tree that is not installed."""
-    # Here, not above: few commands need it.
+    """Return the installed version of gpucast; ``unknown`` if it is not installed."""
+    # Imported here because few commands need it.
     from importlib import metadata
 
     try:

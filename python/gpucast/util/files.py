@@ -1,8 +1,8 @@
-"""Files that appear whole or not at all.
+"""Writes files atomically: they appear completely or not at all.
 
-Content is written to a hidden file beside the target, flushed to the disk, and then moved to its
-name in one step; a reader never sees half a file, and a killed run leaves the old one in place. An
-existing file is replaced only where the caller says ``force``.
+Content is written to a hidden file beside the target, flushed to disk, and then renamed; a reader
+never sees an incomplete file, and a killed run leaves the old one in place. An existing file is
+replaced only with ``force``.
 
 A target that is not a regular file (``/dev/stdout``, a named pipe) cannot be renamed onto and is
 written to directly.
@@ -26,10 +26,10 @@ _EXISTS = "exists already; --force replaces it"
 
 
 def read_bytes(path: PathLike, limit: limits.Limit = limits.INPUT) -> bytes:
-    """The content of a file, a pipe or a device, which may have no end.
+    """Return the content of a file, a pipe or a device, which may be endless.
 
     Raises:
-        InputError: it cannot be read, or holds more bytes than that.
+        InputError: it cannot be read, or is larger than the limit.
     """
     most = limit.most
     try:
@@ -42,13 +42,13 @@ def read_bytes(path: PathLike, limit: limits.Limit = limits.INPUT) -> bytes:
 
 
 def check_output(path: PathLike, *, force: bool = False) -> None:
-    """Refuse an output that could not be written, before any work is spent on it.
+    """Refuse an output that could not be written, before any work is done.
 
     Raises:
         InputError: the file exists and ``force`` is not given, or it is a folder, or its folder
             does not exist or is not writable, or it is ``-``. The message names the file.
     """
-    if os.fspath(path) == "-":  # stdout is for what commands say
+    if os.fspath(path) == "-":  # stdout is for messages of commands
         raise InputError("is not the name of a file; give one", file=path)
     try:
         target = _target(path)
@@ -57,7 +57,7 @@ def check_output(path: PathLike, *, force: bool = False) -> None:
         if _is_device(path):
             return
         if os.path.islink(path) and not target.exists():
-            raise InputError("is a link to nowhere; remove it or name another", file=path)
+            raise InputError("is a dangling link; remove it or name another", file=path)
         if not target.parent.is_dir():
             raise InputError(f"the folder {target.parent} does not exist", file=path)
         if target.exists() and not force:
@@ -74,16 +74,16 @@ def write_text(path: PathLike, text: str, *, force: bool = False) -> None:
 
 
 def write_bytes(path: PathLike, content: bytes, *, force: bool = False) -> None:
-    """Write ``content`` to ``path``, whole or not at all.
+    """Write ``content`` to ``path``, completely or not at all.
 
     Raises:
-        InputError: as ``check_output``; also where the file came into being meanwhile.
+        InputError: as for ``check_output``, also if the file was created in the meantime.
     """
     write_stream(path, lambda stream: stream.write(content), force=force)
 
 
 def write_all(contents: Mapping[Path, bytes], *, force: bool = False) -> None:
-    """Write several files; where one cannot be written, what is new goes again."""
+    """Write several files; if one cannot be written, remove the new ones again."""
     new: list[Path] = []
     try:
         for path, content in contents.items():
@@ -104,7 +104,7 @@ def write_all(contents: Mapping[Path, bytes], *, force: bool = False) -> None:
 def write_stream(
     path: PathLike, write: Callable[[BinaryIO], object], *, force: bool = False
 ) -> None:
-    """Let ``write`` write to ``path``, whole or not at all; otherwise as ``write_bytes``."""
+    """Let ``write`` write to ``path``, completely or not at all; otherwise as ``write_bytes``."""
     check_output(path, force=force)
     target = _target(path)
     try:
@@ -120,19 +120,19 @@ def write_stream(
 
 
 def _target(path: PathLike) -> Path:
-    # Through a symbolic link the file behind it is replaced, and the link stays.
+    # A symbolic link stays, and the file behind it is replaced.
     return Path(os.path.realpath(path))
 
 
 def _is_device(path: PathLike) -> bool:
-    # Not of its real path: that of /dev/stdout, where it is a pipe, is no name of anything.
+    # The real path would not do: that of /dev/stdout as a pipe is not the name of a file.
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 def _write_beside_and_move(
     target: Path, write: Callable[[BinaryIO], object], *, force: bool
 ) -> None:
-    # The name is cut so that the suffix still fits where names are limited to 255 bytes.
+    # The name is cut so that it fits into 255 bytes with the suffix.
     beside = target.with_name(f".{target.name[:40]}.{os.urandom(6).hex()}.part")
     try:
         with beside.open("xb") as stream:
@@ -147,8 +147,8 @@ def _write_beside_and_move(
             _move_unless_present(beside, target)
     finally:
         beside.unlink(missing_ok=True)
-    # Without this a power failure may undo the move. Not every system lets folders be opened; the
-    # file's content is safe either way.
+    # Without this, a power failure may undo the move. Not every system can open folders; the file's
+    # content is safe in any case.
     with suppress(OSError):
         folder = os.open(target.parent, os.O_RDONLY)
         try:
@@ -158,12 +158,12 @@ def _write_beside_and_move(
 
 
 def _move_unless_present(beside: Path, target: Path) -> None:
-    # A hard link fails where the target exists: the only portable move that never replaces.
+    # A hard link fails if the target exists; there is no other portable move that never replaces.
     try:
         target.hardlink_to(beside)
     except FileExistsError:
         raise
-    except OSError:  # a file system without hard links: a short window remains
+    except OSError:  # a file system without hard links: a short race remains
         if target.exists():
             raise FileExistsError from None
         beside.replace(target)

@@ -1,4 +1,4 @@
-"""GPU counts, and 1/k of a GPU: k instances of a program on one GPU at once."""
+"""GPU counts, and 1/k of a GPU, which means k instances of a program on one GPU."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from fractions import Fraction
 from gpucast.errors import InputError
 
 MOST_INSTANCES = 1000
-"""On one GPU; each is a process of its own."""
+"""Most instances on one GPU; each is a process."""
 
 GpuShare = int | Fraction
-"""What an instance has: some GPUs (``numerator``), or 1/k of one (``denominator``: instances)."""
+"""The GPUs of an instance: their number (``numerator``), or 1/k (``denominator``: instances)."""
 
 
 def share_text(gpus: int, instances: int = 1) -> str:
-    """The GPUs of each instance, as options write them: ``2``, ``1/4``."""
+    """Format the GPUs of each instance as options do: ``2``, ``1/4``."""
     return str(gpus) if instances == 1 else f"{gpus}/{instances}"
 
 
 def share_of(text: str) -> Fraction | None:
-    """``1/4``; None: no fraction at all.
+    """Parse a share such as ``1/4``; None if it is not a fraction.
 
     Raises:
-        ValueError: a fraction that is no k-th of a GPU.
+        ValueError: the fraction is not 1/k.
     """
     above, stroke, below = (part.strip() for part in text.partition("/"))
     if not stroke:
@@ -36,10 +36,10 @@ def share_of(text: str) -> Fraction | None:
 
 
 def parted(text: str, field: str = "gpus") -> tuple[list[int], str]:
-    """Instances on one GPU in a list such as ``1/4,1/2,1,2-4``, and the list without them.
+    """Split a list such as ``1/4,1/2,1,2-4`` into instances on one GPU and the rest of the list.
 
     Raises:
-        InputError: a fraction that is no k-th of a GPU.
+        InputError: a fraction is not 1/k.
     """
     instances, rest = [], []
     for part in text.split(","):
@@ -58,14 +58,14 @@ def parted(text: str, field: str = "gpus") -> tuple[list[int], str]:
 
 @dataclass(frozen=True)
 class Device:
-    """What one is called, several are, and the hours that runs have of them."""
+    """Names of a device: one, several, and hours of them."""
 
     one: str
     many: str
     hours: str
 
     def counted(self, count: int) -> str:
-        """``1 GPU``, ``4 cores``."""
+        """Return a text such as ``1 GPU`` or ``4 cores``."""
         return f"{count} {self.one if count == 1 else self.many}"
 
 
@@ -74,10 +74,10 @@ CORE = Device("core", "cores", "core hours")
 
 
 def device(path: str | None, cores: int | None = None) -> Device:
-    """What is counted on a path.
+    """Return what GPU counts count on a path.
 
     Args:
-        cores: path ``host``: that each of a run's ``gpus`` stands for; None: one.
+        cores: on path ``host``, the cores that each of a run's ``gpus`` stands for; None: one.
     """
     if path != "host":
         return GPU

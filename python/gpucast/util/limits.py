@@ -1,7 +1,7 @@
-"""How much a file may ask of its reader: all limits, and how the user raises them.
+"""All limits on the contents of files, which the user can raise.
 
-A small file can name more than a machine has: sizes, rows, columns. What it declares is held
-against these before it is unpacked or read.
+A small file can declare sizes, rows or columns that exceed a machine's memory. Declarations are
+checked against these limits before the file is unpacked or read.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from gpucast.errors import InputError
 
 VARIABLE = "GPUCAST_LIMITS"
-"""Environment variable: how many times as much is read."""
+"""Environment variable with a factor on all limits."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The most of something that one file may have.
+    """The largest number of something in one file.
 
     Attributes:
-        default: how many, unless the user raises the limits.
-        unit: what is counted, in the plural; ``bytes`` are shown as MiB.
+        default: the limit, unless the user raises it.
+        unit: the things counted, in the plural; ``bytes`` are shown as MiB.
     """
 
     default: int
@@ -31,7 +31,7 @@ class Limit:
 
     @property
     def most(self) -> int:
-        """How many are read. Raises InputError where the environment variable is no factor."""
+        """The limit. Raises InputError if the environment variable is not a factor."""
         return int(self.default * _factor())
 
     def check(
@@ -42,14 +42,14 @@ class Limit:
         line: int | None = None,
         field: str | None = None,
     ) -> None:
-        """Raise InputError where there are more."""
+        """Raise InputError if the count exceeds the limit."""
         if count > self.most:
             raise self.error(file, line=line, field=field)
 
     def error(
         self, file: str | os.PathLike[str], *, line: int | None = None, field: str | None = None
     ) -> InputError:
-        """What is said of more."""
+        """Return the error of exceeding the limit."""
         shown = f"{self.most >> 20} MiB" if self.unit == "bytes" else f"{self.most} {self.unit}"
         verb = "is larger than" if self.unit == "bytes" else "has more than"
         message = (
@@ -60,14 +60,16 @@ class Limit:
 
 
 def check_archive(archive: zipfile.ZipFile, file: str | os.PathLike[str]) -> None:
-    """Raise InputError where an archive declares more than is read; no file in it yields more."""
+    """Raise InputError if an archive declares too much; its files never yield more than
+    declared."""
     ARCHIVE.check(sum(member.file_size for member in archive.infolist()), file)
 
 
 def check_json(content: bytes, file: str | os.PathLike[str]) -> None:
-    """Raise InputError where a JSON text, or one of lines of JSON, holds more values than are read.
+    """Raise InputError if a text of JSON or of JSON lines has too many values.
 
-    They are counted before any is made: each takes up to a hundred times its place in the text.
+    They are counted before parsing, because a value may need a hundred times the memory of its
+    text.
     """
     JSON_VALUES.check(sum(map(content.count, (b",", b"[", b"{"))), file)
 
@@ -84,25 +86,25 @@ def _factor() -> float:
 
 
 INPUT = Limit(128 << 20, "bytes")
-"""A file that is read as a whole, also once it is decompressed."""
+"""A file that is read as a whole, compressed or decompressed."""
 
 ARCHIVE = Limit(256 << 20, "bytes")
-"""The files within a zip archive together, decompressed: of a trace, of a workbook."""
+"""All decompressed files of a zip archive (trace or workbook)."""
 
 TRACE_TEXT = Limit(512 << 20, "bytes")
-"""A trace that is text, decompressed; no more than one event of it is read at once."""
+"""A decompressed text trace, whose events are read one at a time."""
 
 RECORD = Limit(16 << 20, "bytes")
-"""A line of records, or a value of a JSON text that is read in pieces."""
+"""A line of records, or a value of a JSON text that is read piecewise."""
 
 TABLE_LINE = Limit(1 << 20, "bytes")
-"""A row of a table that is text."""
+"""A row of a text table."""
 
 JSON_VALUES = Limit(4_000_000, "values")
 """Values of a JSON text."""
 
 YAML_VALUES = Limit(200_000, "values")
-"""Values of a YAML text, aliases followed."""
+"""Values of a YAML text, with aliases expanded."""
 
 RECORDS = Limit(150_000, "records")
 """Lines of a file of records."""
@@ -111,22 +113,22 @@ COLUMNS = Limit(1000, "columns")
 """Columns of a table."""
 
 ROWS = Limit(300_000, "lines")
-"""Lines of a table, blank ones among them."""
+"""Lines of a table, including blank ones."""
 
 CELLS = Limit(4_000_000, "cells")
 """Rows times columns of a table."""
 
 SHEET_LINES = Limit(4 << 20, "lines")
-"""Lines of all sheets of a workbook, blank ones among them: one may stand far below others."""
+"""Lines of all sheets of a workbook, including blank ones between distant cells."""
 
 XML_TAGS = Limit(1_000_000, "XML tags")
-"""Tags of all files of a workbook: some four a cell."""
+"""Tags of all files of a workbook, about four per cell."""
 
 EVENTS = Limit(400_000, "events")
-"""Calls, work, waits and ranges of a trace that another program wrote, all together."""
+"""Calls, work, waits and ranges together of a trace that another program wrote."""
 
 TEXTS = Limit(64 << 20, "bytes")
-"""Names in an sqlite export, all together."""
+"""All names in an sqlite export."""
 
 PROCESSES = Limit(1000, "processes")
 """Processes in a trace."""

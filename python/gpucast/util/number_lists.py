@@ -1,4 +1,4 @@
-"""Numbers, their lists and ranges, and lists of words on the command line."""
+"""Parses numbers, lists and ranges of numbers, and lists of words on the command line."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ __all__ = [
 ]
 
 LARGEST_COUNT = 100_000
-"""Numbers in a list: this many forecasts take some seconds, and 800 MB."""
+"""Most numbers in a list; as many forecasts take some seconds and 800 MB."""
 
 
 def sizes(text: str, field: str = "n") -> list[float]:
-    """``1000,1e5`` or ``512..1e6:9`` (nine values, evenly spaced in the logarithm), or both.
+    """Parse ``1000,1e5`` or ``512..1e6:9`` (nine values, evenly spaced in the logarithm), or both.
 
-    Values between whole numbers are rounded to such. ``1000-5000:1000`` goes in steps. ``64k``,
-    ``5M`` and ``1G`` are thousands, millions and billions; ``5,000,000`` is one number, for no
-    size is 000. ``64x64x128`` is the size of a grid, ``R02B09`` of ICON's.
+    Values between whole numbers are rounded to whole numbers. ``1000-5000:1000`` has a step.
+    ``64k``, ``5M`` and ``1G`` are thousands, millions and billions; ``5,000,000`` is one number,
+    because no size is 000. ``64x64x128`` is the size of a grid, ``R02B09`` one of ICON's.
 
     Raises:
-        InputError: something that is no number greater than 0.
+        InputError: a value is not a number greater than 0.
     """
     whole = text.replace(",", "") if _GROUPED.fullmatch(text.strip()) else text
     return _listed(whole, field, _positive)
 
 
 def size(text: str, field: str = "n") -> float:
-    """One size, written as in a list of them.
+    """Parse one size, in the form of lists.
 
     Raises:
-        InputError: it is no number greater than 0, or there are several.
+        InputError: it is not a number greater than 0, or there are several.
     """
     values = sizes(text, field)
     if len(values) > 1:
@@ -66,23 +66,23 @@ def money(text: str, field: str) -> tuple[float, str]:
 
 
 def one_each(text: str, field: str = "n") -> tuple[float, ...]:
-    """Sizes as they are listed, one for each of several things: the same may stand there twice.
+    """Parse a list of sizes, one for each of several things, so that repetitions are kept.
 
     Raises:
-        InputError: something that is no number greater than 0.
+        InputError: a value is not a number greater than 0.
     """
     whole = text.replace(",", "") if _GROUPED.fullmatch(text.strip()) else text
     return tuple(_positive(part, field) for part in _parts(whole, field))
 
 
 def whole_each(text: str, field: str = "gpus") -> tuple[int, ...]:
-    """The same of whole numbers of at least 1."""
+    """Parse a list of whole numbers of at least 1, keeping repetitions."""
     return tuple(int(_whole(part, field)) for part in _parts(text, field))
 
 
 def grid(text: str) -> float | None:
-    """The points of ``64x64x128``, ``1024 1024 1024``, ``(64, 64)``, ``64^3``; the cells of ICON's
-    ``R02B09``; None: it is no such text."""
+    """Return the number of points of ``64x64x128``, ``1024 1024 1024``, ``(64, 64)``, ``64^3``, or
+    of cells of ICON's ``R02B09``; None for other texts."""
     text = text.strip().strip("()[]{}").strip()
     if icon := re.fullmatch("R0*([0-9]{1,2})B0*([0-9]{1,2})", text, re.IGNORECASE):
         return math.ldexp(20.0 * int(icon[1]) * int(icon[1]), 2 * int(icon[2]))
@@ -95,19 +95,19 @@ def grid(text: str) -> float | None:
 
 
 def counts(text: str, field: str = "gpus") -> list[float]:
-    """``1-4,8``: single counts and ranges; ``1-8:2`` goes in steps, ``1..64:7`` is as of sizes.
+    """Parse counts and ranges such as ``1-4,8``; ``1-8:2`` has a step, ``1..64:7`` is as for sizes.
 
     Raises:
-        InputError: something that is no whole number of at least 1.
+        InputError: a value is not a whole number of at least 1.
     """
     return _listed(text, field, _whole)
 
 
 def words(text: str | None, known: Sequence[str], field: str) -> tuple[str, ...] | None:
-    """A list of some of the known words; None stays None.
+    """Parse a list of known words; None stays None.
 
     Raises:
-        InputError: a word that is not known.
+        InputError: a word is not known.
     """
     if text is None:
         return None
@@ -131,7 +131,7 @@ def _listed(text: str, field: str, number: Callable[[str, str], float]) -> list[
 
 
 def _spaced(part: str, field: str, number: Callable[[str, str], float]) -> list[float]:
-    """FIRST..LAST:COUNT, evenly in the logarithm."""
+    """Parse FIRST..LAST:COUNT, evenly spaced in the logarithm."""
     ends, _, count = part.partition(":")
     low, _, high = ends.partition("..")
     first, last = number(low, field), number(high, field)
@@ -147,7 +147,7 @@ def _spaced(part: str, field: str, number: Callable[[str, str], float]) -> list[
 
 
 def _stepped(part: str, dash: int, field: str, number: Callable[[str, str], float]) -> list[float]:
-    """FIRST-LAST:STEP, with LAST where the steps reach it."""
+    """Parse FIRST-LAST:STEP; LAST is included if the steps reach it."""
     ends, _, wide = part[dash + 1 :].partition(":")
     first, last = number(part[:dash], field), number(ends, field)
     step = number(wide or "1", field)
@@ -159,7 +159,8 @@ def _stepped(part: str, dash: int, field: str, number: Callable[[str, str], floa
 
 
 def _dash(part: str) -> int:
-    """Where a range's sign stands, not that of a number or an exponent; 0 where there is none."""
+    """Return the position of a range's dash, not of a number's or exponent's sign; 0 if there is
+    none."""
     dash = re.search(r"(?<=[^eE])-", part)
     return dash.start() if dash else 0
 
@@ -175,7 +176,7 @@ def _positive(text: str, field: str) -> float:
     if (points := grid(text)) is not None:
         return points
     factor = _FACTORS.get(text[-1:])
-    # 2.3M are 2300000, not the double next to it.
+    # 2.3M is 2300000, not the double next to it.
     value = _number(text) if factor is None else float(f"{_number(text[:-1]) * factor:.15g}")
     if not 0 < value < float("inf"):
         raise InputError(
@@ -191,7 +192,7 @@ def _number(text: str) -> float:
         return float("nan")
 
 
-# Commas between every three digits, and a group that no size can be.
+# Commas between every three digits, with a group that begins with 0.
 _GROUPED = re.compile(r"(?=.*,0)[1-9][0-9]{0,2}(,[0-9]{3})+")
 _FACTORS = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 

@@ -1,7 +1,7 @@
-"""Medians of samples and their confidence intervals, free of any assumption on how times spread.
+"""Medians of samples and their distribution-free confidence intervals.
 
-``support/include/gpucast/support/median.h`` is the same for the programs that measure: they stop
-by it.
+``support/include/gpucast/support/median.h`` is the counterpart for the measuring programs, whose
+stopping criterion uses it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 MOST_FREEDOM = 10
-"""Degrees of freedom beyond which Student's factor is taken as it is there."""
-
-FEWEST_SAMPLES = 6
-"""Below, the range of all samples holds the median with less than 95 %."""
+"""Most degrees of freedom for Student's factor, which hardly changes beyond."""
 
 
 @dataclass(frozen=True)
@@ -38,22 +35,22 @@ class Median:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def over(self, other: Median) -> tuple[float, float] | None:
-        """The ends between which the ratio of two medians lies where both lie in their intervals;
-        None where these are not known, or the other's may be 0."""
+        """Return the interval of the ratio of two medians from their intervals; None if these are
+        not known, or the other's may be 0."""
         mine, beside = self.ends, other.ends
         if mine is None or beside is None or beside[0] <= 0:
             return None
         return mine[0] / beside[1], mine[1] / beside[0]
 
     def with_run_to_run(self, sd: float, runs: int) -> Median:
-        """The interval for the median of all runs of a program.
+        """Return the median with an interval for the median over runs of a program.
 
         Args:
             sd: relative standard deviation of the medians of runs.
-            runs: how many it is known from.
+            runs: number of runs from which ``sd`` was estimated.
 
-        What differs between runs is independent of what one run's samples scatter; Student's
-        factor covers that sd is an estimate (support/include/gpucast/support/median.h).
+        The scatter between runs is independent of that within a run; Student's factor accounts for
+        the estimate of sd (support/include/gpucast/support/median.h).
         """
         from scipy.special import stdtrit
 
@@ -66,12 +63,12 @@ class Median:
 
 
 def median_of(samples: Sequence[float], confidence: float = 0.95) -> Median:
-    """The median of independent samples with its order-statistics interval.
+    """Return the median of independent samples with its order-statistics interval.
 
     The number of n samples below the true median is binomial with n trials and probability one
     half, whatever their distribution. The interval from the (r+1)-th smallest sample to the
-    (r+1)-th largest misses the median with probability 2 P(X <= r); the largest r that keeps this
-    within 1 - confidence is taken (David & Nagaraja, Order Statistics, 3rd ed., section 7.1).
+    (r+1)-th largest misses the median with probability 2 P(X <= r); r is the largest with at most 1
+    - confidence (David & Nagaraja, Order Statistics, 3rd ed., section 7.1).
 
     Raises:
         ValueError: no samples.
@@ -87,7 +84,8 @@ def median_of(samples: Sequence[float], confidence: float = 0.95) -> Median:
 
 
 def outer_rank(count: int, confidence: float = 0.95) -> int | None:
-    """How many samples may lie outside the interval on each side; None where not even 0 may."""
+    """Return the number of samples outside the interval on each side; None if there is no
+    interval."""
     from scipy.special import bdtr
 
     misses = 2 * bdtr(np.arange((count - 1) // 2 + 1), count, 0.5)
@@ -96,19 +94,19 @@ def outer_rank(count: int, confidence: float = 0.95) -> int | None:
 
 
 FAR = 10.0
-"""In typical standard deviations: repetitions are never this far apart by chance. The largest and
-smallest of 16 normal ones are 3.5 apart, mostly."""
+"""Distance in typical standard deviations that repetitions never have by chance: the largest and
+smallest of 16 normal samples are usually 3.5 apart."""
 
 LEAST_RATIO = 1.5
-"""The least ratio of the longest to the shortest: what differs by less misleads nobody much, and
-where scatter is known from a few cells only, it may be chance."""
+"""Least ratio of the longest to the shortest time: smaller ratios do little harm, and may be chance
+if the scatter is known from few cells."""
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 def disagreeing(samples: Mapping[Key, Sequence[float]]) -> list[Key]:
-    """The cells whose repetitions lie much farther apart than those of the others, in order: a
-    decimal point in the wrong place, a run beside another job.
+    """Return the cells whose repetitions are much farther apart than others', for example because
+    of a misplaced decimal point or another job.
 
     Args:
         samples: positive times (s) by cell.
@@ -127,16 +125,17 @@ def disagreeing(samples: Mapping[Key, Sequence[float]]) -> list[Key]:
 
 
 def own_deviation(samples: Sequence[float]) -> float:
-    """Standard deviation of a cell's log time by its own repetitions: 1.48 times the median
-    distance from their median. One wild sample of three moves it little, one of two much."""
+    """Return the standard deviation of ln of a cell's time from its own repetitions: 1.48 times the
+    median distance from their median. An outlier affects it little among three samples, but much
+    among two."""
     logs = np.log(samples)
     return float(1.4826 * np.median(np.abs(logs - np.median(logs))))
 
 
 def _variance(samples: Sequence[float]) -> float:
-    """The variance of a log time, such that half of all cells' lie below the true one."""
+    """Return a median-unbiased estimate of the variance of ln of a time."""
     from scipy.special import chdtri
 
     logs = np.log(samples)
-    # A sum of squares is the variance times chi^2.
+    # A sum of squares is the variance times a chi^2 variable.
     return float(np.sum((logs - logs.mean()) ** 2) / chdtri(logs.size - 1, 0.5))

@@ -1,4 +1,4 @@
-"""Work spread over processes."""
+"""Distributes work over processes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ def spread(
     processes: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[T]:
-    """The answers of all tasks, in their order; one process works them off by itself.
+    """Return the results of all tasks in their order; a single process needs no other.
 
     Args:
-        tasks: they and their answers are pickled: partials of a module's functions, no closures.
-        processes: at most; by default as many as there are cores that this one may use.
-        progress: called with the tasks done and all tasks, after each.
+        tasks: tasks, which are pickled with their results: partials of a module's functions, not
+            closures.
+        processes: most processes; by default the number of cores that this process may use.
+        progress: called after each task with the numbers of finished and of all tasks.
 
     Raises:
-        Exception: what the first of the tasks that failed raised.
-        BrokenProcessPool: a process ended without an answer, killed for example.
+        Exception: the exception of the first task that failed.
+        BrokenProcessPool: a process died.
     """
     processes = min(len(tasks), processes or len(os.sched_getaffinity(0)))
     if processes < 2:
@@ -34,7 +35,7 @@ def spread(
             answers.append(task())
             progress(len(answers), len(tasks))
         return answers
-    # A forked process has the modules that its tasks need already.
+    # A forked process already has the modules that its tasks need.
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"))
     try:
         futures = [pool.submit(task) for task in tasks]

@@ -1,7 +1,7 @@
-"""What one must know of data, a fit or an answer: a line of text, and what it is about.
+"""Remarks about data, a fit or an answer that users need to know.
 
-Whoever finds such a thing out makes a remark of it; whoever shows it ranks, shortens and counts by
-kind and severity. Nobody reads the text but people.
+The code that detects a problem makes a remark; the code that shows remarks ranks, shortens and
+counts them by kind and severity. No code interprets the text.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ from typing import Final
 
 
 class Severity(StrEnum):
-    """What a remark means for answers, the worst first."""
+    """The effect of a remark on answers, the worst first."""
 
     SERIOUS = "serious"
-    """What was measured or fitted may be wrong."""
+    """Measurements or fit may be wrong."""
     DOUBT = "doubt"
-    """Answers rest on less than they seem to."""
+    """Answers are less certain than they seem."""
     MINOR = "minor"
-    """No forecast changes by it."""
+    """It does not affect forecasts."""
 
 
 class Kind(StrEnum):
-    """What a remark is about, the worst first."""
+    """The subject of a remark, the worst first."""
 
     REHEARSED = "rehearsed"  # no GPU computed
     DATA = "data"  # records that are damaged, contradict one another, or repeat
     DISPUTED = "disputed"  # repetitions of a cell disagree
     NOT_CONVERGED = "not-converged"
     UNDERDETERMINED = "underdetermined"  # as many quantities as observations
-    UNSORTED = "unsorted"  # of a model file that has texts alone
-    OVERRULED = "overruled"  # a file says other than the user
-    READ_AS = "read-as"  # how a file was understood that leaves it open
-    LACKS = "lacks"  # what a file does not say
+    UNSORTED = "unsorted"  # from a model file with texts alone
+    OVERRULED = "overruled"  # a file contradicts the user
+    READ_AS = "read-as"  # how an ambiguous file was understood
+    LACKS = "lacks"  # what a file does not state
     UNFINISHED = "unfinished"  # runs without a final time
     LEFT_OUT = "left-out"  # records that were not used
-    CHOICE = "choice"  # what was taken of several
-    ASSUMED = "assumed"  # what stands in for a measurement
-    HELD_OUT = "held-out"  # how far off forecasts of cells left out were
-    FEW_CELLS = "few-cells"  # any form goes through them
-    NODE_BOUNDARY = "node-boundary"  # times as of another node, which nobody stated
+    CHOICE = "choice"  # which of several was taken
+    ASSUMED = "assumed"  # what replaces a measurement
+    HELD_OUT = "held-out"  # errors of held-out cells
+    FEW_CELLS = "few-cells"  # many forms fit them
+    NODE_BOUNDARY = "node-boundary"  # times suggest another node, which is not stated
     UNLIKE = "unlike"  # a cell that no form explains
     ONE_VALUE = "one-value"  # one n or GPU count only
     LACK_OF_FIT = "lack-of-fit"
     ONE_REPETITION = "one-repetition"
     NOT_TESTED = "not-tested"  # too few cells for a test
     OPEN_INTEGER = "open-integer"  # several k fit alike
-    NOT_IDENTIFIED = "not-identified"  # parameters that the data do not tell apart
-    TOO_SMALL = "too-small"  # parameters that no measured time shows
+    NOT_IDENTIFIED = "not-identified"  # parameters that the data do not separate
+    TOO_SMALL = "too-small"  # parameters with a negligible share of every measured time
 
 
 _USUAL: Final = {
@@ -61,7 +61,7 @@ _USUAL: Final = {
     Kind.NODE_BOUNDARY: Severity.SERIOUS,
     Kind.TOO_SMALL: Severity.MINOR,
 }
-"""The severity of kinds that are no mere doubt."""
+"""The severity of kinds other than doubts."""
 
 _SEVERITIES: Final = {str(severity): rank for rank, severity in enumerate(Severity)}
 _KINDS: Final = {str(kind): rank for rank, kind in enumerate(Kind)}
@@ -69,7 +69,7 @@ _KINDS: Final = {str(kind): rank for rank, kind in enumerate(Kind)}
 
 @dataclass(frozen=True)
 class Cell:
-    """The n and GPU count that a remark is about; None: any."""
+    """The n and GPU count of a remark; None: any."""
 
     n: float | None = None
     gpus: int | None = None
@@ -77,15 +77,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Remark:
-    """One line to know.
+    """A remark of one line.
 
     Attributes:
-        kind, severity: a ``Kind`` and a ``Severity``, or the words that a file has for them.
-        text: for people.
-        cell: the cell that it is about; None: all of them.
-        short: what is wrong, without how that is known and what follows; None: the text is short.
-        about: what in a file it is about: remarks of one kind about the same thing say the same of
-            several files.
+        kind, severity: a ``Kind`` and a ``Severity``, or the words in a file.
+        text: the text for users.
+        cell: the cell that it is about; None: all cells.
+        short: the problem without evidence and consequences; None: the text is short.
+        about: the thing in a file that it is about; remarks of one kind about the same thing in
+            several files are equivalent.
     """
 
     kind: str
@@ -109,32 +109,32 @@ def remark(
     short: str | None = None,
     about: str | None = None,
 ) -> Remark:
-    """A remark; ``severity``: by default that of its kind."""
+    """Make a remark; ``severity`` is by default that of its kind."""
     cell = None if n is None and gpus is None else Cell(n, gpus)
     known = severity or _USUAL.get(kind, Severity.DOUBT)
     return Remark(kind.value, known.value, text, cell, short, about)
 
 
 def remarks_of(kind: Kind, texts: Iterable[str]) -> list[Remark]:
-    """A remark of each text."""
+    """Make a remark of each text."""
     return [remark(kind, text) for text in texts]
 
 
 def texts_of(remarks: Iterable[Remark]) -> list[str]:
-    """What remarks say."""
+    """Return the texts of remarks."""
     return [one.text for one in remarks]
 
 
 def once(remarks: Iterable[Remark]) -> list[Remark]:
-    """Each remark that is there, once."""
+    """Return the remarks without repetitions."""
     return list(dict.fromkeys(remarks))
 
 
 def in_order(remarks: Iterable[Remark]) -> list[Remark]:
-    """Each remark once, the worst first: by severity, then kind, then as they were made."""
+    """Return the remarks without repetitions, ordered by severity, then kind, the worst first."""
     return sorted(once(remarks), key=_rank)
 
 
 def _rank(one: Remark) -> tuple[int, int]:
-    # What another version of gpucast says is not known to be harmless.
+    # An unknown severity or kind, from another version of gpucast, counts as the worst.
     return _SEVERITIES.get(one.severity, 0), _KINDS.get(one.kind, 0)

@@ -1,4 +1,4 @@
-"""Signals that are handled otherwise for a while."""
+"""Temporary signal handlers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from types import FrameType
 from typing import Any
 
 Handler = Callable[[int, FrameType | None], Any] | int | None
-"""As ``signal.signal`` takes and returns it."""
+"""A handler as for ``signal.signal``."""
 
 
 @contextmanager
 def handled(handlers: Mapping[signal.Signals, Handler]) -> Iterator[dict[signal.Signals, Handler]]:
-    """Handle these signals so; yields the handlers before, which come back at the end."""
+    """Set handlers; yield the previous ones, which are restored at the end."""
     before = {sent: signal.signal(sent, handler) for sent, handler in handlers.items()}
     try:
         yield before

@@ -1,6 +1,6 @@
-"""Tables of plain text: aligned columns below a header and a rule.
+"""Plain-text tables: aligned columns below a header and a rule.
 
-Commands describe their columns (``Column``) over the rows that ``--json`` and CSV have.
+Commands describe their columns (``Column``); ``--json`` and CSV have the same rows.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, and what it shows of a row.
+    """A column of a table: its heading, and the value of a row that it shows.
 
     Attributes:
-        value: key of a row (attribute of an object, position in a tuple), or the function of the
-            row that gives the value.
-        form: writes a value that is not None for people: a function, or a format such as ``.3f``.
-        side: ``l`` or ``r``; by default numbers go right, as they are before ``form``.
-        optional: whether it is left out where no row has a value.
+        value: key of a row (attribute of an object, position in a tuple), or a function of the row.
+        form: formats a value that is not None: a function, or a format such as ``.3f``.
+        side: ``l`` or ``r``; by default ``r`` if values are numbers before formatting.
+        optional: whether it is left out if no row has a value.
     """
 
     heading: str
@@ -34,7 +33,7 @@ class Column:
     optional: bool = False
 
     def of(self, row: Any) -> object:
-        """The value of a row."""
+        """Return the value of a row."""
         if callable(self.value):
             return self.value(row)
         if isinstance(self.value, int) or isinstance(row, Mapping):
@@ -42,7 +41,7 @@ class Column:
         return getattr(row, self.value)
 
     def written(self, value: object) -> object:
-        """The value for people; None stays None."""
+        """Format a value; None stays None."""
         if value is None or self.form is None:
             return value
         return format(value, self.form) if isinstance(self.form, str) else self.form(value)
@@ -72,9 +71,9 @@ def print_table(
     """Print rows in aligned columns below a header and a rule.
 
     Args:
-        headers: one a column.
-        rows: one cell a column; None is shown as ``-``, everything else by ``str``.
-        align: a letter a column, ``l`` or ``r``; without it columns of numbers go right.
+        headers: one for each column.
+        rows: one cell for each column; None is shown as ``-``, everything else by ``str``.
+        align: a letter for each column, ``l`` or ``r``; by default columns of numbers are ``r``.
     """
     body = list(rows)
     print(table(headers, body, align))
@@ -83,7 +82,7 @@ def print_table(
 def table(
     headers: Sequence[str], rows: Sequence[Sequence[object]], align: str | None = None
 ) -> str:
-    """The text that ``print_table`` prints."""
+    """Return the text that ``print_table`` prints."""
     sides = align or "".join(_side([row[i] for row in rows]) for i in range(len(headers)))
     cells = [[one_line(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(width(row[column]) for row in cells) for column in range(len(headers))]
@@ -98,7 +97,8 @@ def table(
 
 
 def width(text: str) -> int:
-    """Columns a text takes on a terminal: wide East Asian characters two, combining marks none."""
+    """Return the columns of a text on a terminal: two for wide East Asian characters, none for
+    combining marks."""
     if text.isascii():
         return len(text)
     return sum(
@@ -112,7 +112,7 @@ def width(text: str) -> int:
 
 
 def one_line(cell: object) -> str:
-    """A cell's text without line ends and control characters; ``-`` for None."""
+    """Return a cell's text without line ends and control characters; ``-`` for None."""
     if cell is None:
         return "-"
     text = str(cell)
@@ -120,8 +120,7 @@ def one_line(cell: object) -> str:
 
 
 def shown(line: str) -> str:
-    """A line in which what would turn a terminal's text around, or change its colours, is shown as
-    what it is."""
+    """Return a line in which control characters, which might affect a terminal, are escaped."""
     if line.isprintable():
         return line
     return "".join(
@@ -142,13 +141,13 @@ def _padded(text: str, size: int, side: str) -> str:
 
 
 def html_listing(title: str, lines: Iterable[str]) -> str:
-    """A title and a list of lines, by which an object shows itself in a notebook."""
+    """Return a title and a list of lines as HTML, for an object in a notebook."""
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return f"<b>{escape(title)}</b><ul>{items}</ul>"
 
 
 def html_table(title: str, headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A title and a table of texts, likewise."""
+    """Return a title and a table of texts as HTML, for an object in a notebook."""
     head = "".join(f"<th>{escape(heading)}</th>" for heading in headers)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
@@ -159,17 +158,17 @@ def html_table(title: str, headers: Sequence[str], rows: Iterable[Sequence[str]]
 
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How a text begins that a spreadsheet evaluates."""
+"""First characters of texts that a spreadsheet evaluates."""
 
 
 def quoted(value: object) -> object:
-    """A text as a spreadsheet leaves it alone; other values as they are."""
-    # One that has the sign already gets another, so that no text comes back as a shorter one.
+    """Quote a text so that a spreadsheet does not evaluate it; return other values unchanged."""
+    # A text that has the quote already gets another, so that ``unquoted`` restores it.
     return f"'{value}" if isinstance(value, str) and _is_formula(value.lstrip("'")) else value
 
 
 def unquoted(text: str) -> str:
-    """What ``quoted`` was given."""
+    """Undo ``quoted``."""
     return text[1:] if text.startswith("'") and _is_formula(text.lstrip("'")) else text
 
 
@@ -184,10 +183,10 @@ def _is_formula(text: str) -> bool:
 
 
 def csv_text(columns: Sequence[str], lines: Iterator[Sequence[object]], decimal: str = ".") -> str:
-    """A comma-separated text with a header; numbers as Python writes them, which round-trips. With
-    a decimal comma, semicolons separate.
+    """Return comma-separated text with a header; numbers have full precision. With a decimal comma,
+    the separator is a semicolon.
 
-    Texts that a spreadsheet would take for a formula get its sign for plain text, ', in front.
+    Texts that a spreadsheet would evaluate are quoted by a leading '.
     """
     stream = io.StringIO()
     comma = decimal == ","

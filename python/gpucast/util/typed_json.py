@@ -1,14 +1,14 @@
-"""Dataclasses to and from JSON and YAML values: a class is the only list of the keys of a file.
+"""Converts dataclasses to and from JSON and YAML values; a class defines the keys of a file.
 
 Keys are the fields' names without a final ``_`` (``from_``), or ``key`` of a field's metadata
 (None: no key). A field with a default may be missing; one with ``omit`` in its metadata is not
-written where it is None. Annotations may be dataclasses, enumerations, ``Literal``, ``str``,
-``bool``, ``int``, ``float`` (whole numbers stay such), ``Fraction``, ``object`` (anything),
-``list``, ``dict`` of strings, tuples, unions, and these ``Annotated`` with rules that values keep,
-with functions that convert what is given before it is read (they raise ``ValueError`` or
-``InputError``), and with a string that describes the field.
+written if it is None. Annotations may be dataclasses, enumerations, ``Literal``, ``str``, ``bool``,
+``int``, ``float`` (integers stay integers), ``Fraction``, ``object`` (anything), ``list``, ``dict``
+of strings, tuples, unions, and these ``Annotated`` with rules for values, with functions that
+convert the given value before it is read (they raise ``ValueError`` or ``InputError``), and with a
+string that describes the field.
 
-No schema library: pydantic took half as long to load as ``gpucast predict`` takes in all.
+There is no schema library because loading pydantic took half the time of ``gpucast predict``.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from gpucast.errors import InputError
 
 LARGEST_NUMBER = 1e150
-"""Nothing measured comes near, and beyond it squares overflow: numbers without a rule end here."""
+"""Largest number without a rule: squares of larger ones overflow, and no measurement comes near."""
 
 Location = tuple[int | str, ...]
-"""Keys and list positions from the top to a value."""
+"""Keys and list positions that lead to a value."""
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ Reader = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a number has to be: more than, at least, less than, at most."""
+    """Bounds of a number."""
 
     above: float | None = None
     least: float | None = None
@@ -51,7 +51,7 @@ class Bounds:
     most: float | None = None
 
     def problem(self, value: float) -> str | None:
-        """What is wrong with a value."""
+        """Return what is wrong with a value, or None."""
         if value != value or abs(value) == float("inf"):
             return "must be a finite number"
         for limit, words, holds in (
@@ -67,13 +67,13 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Length:
-    """How many characters or entries there have to be."""
+    """Bounds of the number of characters or entries."""
 
     least: int = 1
     most: int = 2**63
 
     def problem(self, value: Sequence[object]) -> str | None:
-        """What is wrong with a text or list."""
+        """Return what is wrong with a text or list, or None."""
         if len(value) < self.least:
             return "must not be empty"
         return None if len(value) <= self.most else f"must not be longer than {self.most}"
@@ -81,13 +81,13 @@ class Length:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A regular expression that a whole text matches, and what is wrong with one that does not."""
+    """A regular expression that a whole text must match, and the message if it does not."""
 
     expression: str
     wrong: str
 
     def problem(self, value: str) -> str | None:
-        """What is wrong with a text."""
+        """Return what is wrong with a text, or None."""
         if re.fullmatch(self.expression, value):
             return None
         return self.wrong if value else "must not be empty"
@@ -98,7 +98,7 @@ class Ascending:
     """A pair whose second value is at least the first."""
 
     def problem(self, value: tuple[float, float]) -> str | None:
-        """What is wrong with a pair."""
+        """Return what is wrong with a pair, or None."""
         return None if value[0] <= value[1] else "must be two numbers, ascending"
 
 
@@ -106,7 +106,7 @@ Rule = Bounds | Length | Pattern | Ascending
 
 
 class WrongValueError(InputError):
-    """A value that is not what its place needs; ``location`` and ``field`` say where."""
+    """A value is missing or wrong at ``location`` (also ``field``)."""
 
     def __init__(self, message: str, location: Location = ()) -> None:
         super().__init__(message, field=path_of(location))
@@ -114,9 +114,9 @@ class WrongValueError(InputError):
 
 
 def to_json(value: object, *, nulls: bool = True) -> Any:
-    """JSON values of a dataclass and all it holds. Numbers and strings are as they were.
+    """Return a dataclass and its contents as JSON values.
 
-    ``nulls``: whether to write what is None and may be missing.
+    ``nulls``: whether to write fields that are None and may be missing.
     """
     kind: Any = type(value)
     if hasattr(kind, "__dataclass_fields__"):
@@ -129,18 +129,18 @@ def to_json(value: object, *, nulls: bool = True) -> Any:
     if isinstance(value, dict):
         return {key: to_json(item, nulls=nulls) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        # There may be many numbers.
+        # A shortcut, since there may be many numbers.
         return [item if type(item) is float else to_json(item, nulls=nulls) for item in value]
     return value
 
 
 def from_json(kind: Callable[..., T], value: object, *, strict: bool = False) -> T:
-    """The object of class ``kind`` that JSON values describe.
+    """Make the object of class ``kind`` that JSON values describe.
 
-    Unknown keys are left out, or refused where ``strict``.
+    Unknown keys are ignored, or refused if ``strict``.
 
     Raises:
-        WrongValueError: the first key that is missing or wrong.
+        WrongValueError: a key is missing or wrong; the first one counts.
     """
     made: T = _reader(kind, strict)(value)
     return made
@@ -148,7 +148,7 @@ def from_json(kind: Callable[..., T], value: object, *, strict: bool = False) ->
 
 @cache
 def fields_of(kind: Any) -> list[tuple[str, Field[Any], Any]]:
-    """The fields of a dataclass that have keys: key, field and type."""
+    """Return key, field and type of each field of a dataclass that has a key."""
     types = get_type_hints(kind, include_extras=True)
     keyed = [
         (member.metadata.get("key", member.name.rstrip("_")), member) for member in fields(kind)
@@ -157,15 +157,15 @@ def fields_of(kind: Any) -> list[tuple[str, Field[Any], Any]]:
 
 
 def path_of(location: Iterable[int | str]) -> str | None:
-    """Where a value is, in a word: ``machines[0].gpus``; None for the whole."""
+    """Return a location as text, such as ``machines[0].gpus``; None for the whole."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     text = text.removeprefix(".")
-    # Keys come from the file: they may hold anything.
+    # Keys come from the file and may contain anything.
     return text.encode("unicode_escape").decode() if not text.isprintable() else text or None
 
 
 def shown(value: object) -> str:
-    """A value for a message: short, one line."""
+    """Format a value briefly for a message, on one line."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -176,16 +176,16 @@ def shown(value: object) -> str:
 
 
 def near(word: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown word: what was meant, or what there is."""
+    """Return the end of a message about an unknown word: a suggestion, or the known words."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"
 
 
-# There may be many records: a type is taken apart once, and a field takes one call.
+# For speed with many records, a type is analysed once, and a field takes one call.
 @cache
 def _reader(kind: Any, strict: bool) -> Reader:
-    """What makes values of a type. It raises WrongValueError."""
-    bare, inner, conversions, rules = _taken_apart(kind)
+    """Return the function that makes values of a type; it raises WrongValueError."""
+    bare, inner, conversions, rules = _analysed(kind)
     plain = _plain(bare, inner, strict)
 
     def read(given: Any) -> Any:
@@ -209,7 +209,7 @@ def _reader(kind: Any, strict: bool) -> Reader:
 
 
 def _quick_number(kinds: tuple[type, ...], rules: Sequence[Bounds], read: Reader) -> Reader:
-    """``read``, which is asked where a number is not plainly what it has to be."""
+    """Return a fast check of numbers that falls back to ``read``."""
     least = max([-_LARGEST, *(rule.least for rule in rules if rule.least is not None)])
     above = max([-math.inf, *(rule.above for rule in rules if rule.above is not None)])
     most = min([_LARGEST, *(rule.most for rule in rules if rule.most is not None)])
@@ -223,7 +223,7 @@ def _quick_number(kinds: tuple[type, ...], rules: Sequence[Bounds], read: Reader
 
 
 def _quick_text(rules: Sequence[Length | Pattern], read: Reader) -> Reader:
-    """``read``, which is asked where a text is not plainly what it has to be."""
+    """Return a fast check of texts that falls back to ``read``."""
     lengths = [rule for rule in rules if isinstance(rule, Length)]
     least = max([0, *(length.least for length in lengths)])
     most = min([2**63, *(length.most for length in lengths)])
@@ -241,10 +241,10 @@ def _quick_text(rules: Sequence[Length | Pattern], read: Reader) -> Reader:
 
 
 @cache
-def _taken_apart(kind: Any) -> tuple[Any, tuple[Any, ...], list[Any], list[Any]]:
-    """A type without what is within it, that, functions that convert, and rules."""
+def _analysed(kind: Any) -> tuple[Any, tuple[Any, ...], list[Any], list[Any]]:
+    """Return a type's origin, its arguments, converting functions, and rules."""
     if get_origin(kind) is Annotated:
-        bare, inner, _, usual = _taken_apart(kind.__origin__)
+        bare, inner, _, usual = _analysed(kind.__origin__)
         extras = kind.__metadata__
         rules = [extra for extra in extras if isinstance(extra, Rule)]
         rules += [] if any(getattr(rule, "most", None) for rule in rules) else usual
@@ -266,7 +266,7 @@ _SCALARS: dict[Any, tuple[Any, str]] = {
 
 
 def _plain(kind: Any, inner: tuple[Any, ...], strict: bool) -> Reader:
-    """What makes values of a type that no rule is about."""
+    """Return the function that makes values of a type without rules."""
     if kind in _SCALARS:
         return partial(_scalar, kind, *_SCALARS[kind])
     if kind is Union:
@@ -309,10 +309,10 @@ def _word(words: dict[object, object], value: Any) -> Any:
 
 @cache
 def _members(kind: Any, strict: bool) -> dict[str, tuple[str, Reader, bool, bool]]:
-    """The keys of a dataclass: its field, what reads it, and whether it may be None or missing."""
+    """Return each key's field, reader, and whether it may be None or missing."""
     members = {}
     for key, member, annotated in fields_of(kind):
-        bare, inner, conversions, rules = _taken_apart(annotated)
+        bare, inner, conversions, rules = _analysed(annotated)
         optional = bare is Union and NoneType in inner and not conversions
         options = [option for option in inner if option is not NoneType]
         single = options[0] if optional and len(options) == 1 and not rules else annotated
@@ -327,7 +327,7 @@ def _object(kind: Any, strict: bool, value: Any) -> Any:
     if not isinstance(value, dict):
         raise _unlike("an object", value)
     members = _members(kind, strict)
-    # A misspelt key is missing under its right name, too: say what was written.
+    # A misspelt key is also missing under its right name: report the misspelling first.
     for key in value if strict else ():
         if key not in members:
             raise WrongValueError(f"unknown key{near(str(key), list(members))}", (str(key),))
@@ -373,11 +373,11 @@ def _within(part: int | str, read: Reader, value: Any) -> Any:
 
 
 def _all_hold(kind: Any, values: Sequence[Any]) -> bool:
-    """Whether a list needs no second look: by its extremes, for there may be many values."""
-    bare, _, conversions, rules = _taken_apart(kind)
+    """Whether all values of a list are valid, by its extremes, since there may be many."""
+    bare, _, conversions, rules = _analysed(kind)
     if bare not in (int, float) or conversions or {bare} != {*map(type, values)}:
         return False
-    # The extremes say nothing of what is not a number.
+    # Extremes do not reveal NaN.
     return not any(map(math.isnan, values)) and not any(
         rule.problem(extreme) for rule in rules for extreme in (min(values), max(values))
     )

@@ -1,6 +1,6 @@
-"""Users' YAML files: typed values, plain values, and the line on which each stands.
+"""Reads users' YAML files: plain or typed values, and the line of each.
 
-PyYAML's libyaml parser makes the nodes; what a plain scalar means follows YAML 1.2, where ``1e6``
+PyYAML's libyaml parser makes the nodes; plain scalars are interpreted as in YAML 1.2, where ``1e6``
 is a number, ``no`` a word and ``1:30`` a text (PyYAML's own resolver follows 1.1).
 """
 
@@ -33,12 +33,12 @@ _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fal
 
 @dataclass
 class Lines:
-    """Where values stand.
+    """The lines of values.
 
     Attributes:
-        file: for messages; None where the values come from Python.
-        numbers: line, counted from 1, of each key or list item.
-        as_written: where plain scalars are texts, whatever they look like.
+        file: file name for messages; None if the values come from Python.
+        numbers: line of each key or list item, counted from 1.
+        as_written: locations where plain scalars are kept as texts.
     """
 
     file: str | None
@@ -46,13 +46,13 @@ class Lines:
     as_written: Callable[[Location], bool] | None = None
 
     def line(self, location: Location) -> int:
-        """Line of a value, or of the nearest thing around it that is there."""
+        """Return the line of a value, or of the nearest existing value around it."""
         while location and location not in self.numbers:
             location = location[:-1]
         return self.numbers.get(location, 1)
 
     def error(self, message: str, location: Location) -> InputError:
-        """What is wrong there: file, line, key."""
+        """Return an error with file, line and key."""
         line = None if self.file is None else self.line(location)
         return InputError(message, file=self.file, line=line, field=path_of(location))
 
@@ -60,14 +60,14 @@ class Lines:
 def read_mapping(
     path: PathLike, what: str, needs: str, as_written: Callable[[Location], bool] | None = None
 ) -> tuple[dict[str, object], Lines]:
-    """The values of a YAML file, and where they stand.
+    """Return the values of a YAML file and their lines.
 
     Args:
-        what: what it should be, for messages; ``needs``: its keys that must be there.
-        as_written: where plain scalars are texts, whatever they look like.
+        what: kind of file, for messages; ``needs``: its required keys.
+        as_written: locations where plain scalars are kept as texts.
 
     Raises:
-        InputError: it cannot be read, or is no YAML with keys.
+        InputError: it cannot be read, or is not a YAML mapping.
     """
     name = os.fspath(path)
     content = read_bytes(path)
@@ -83,10 +83,10 @@ def read_mapping(
 
 
 def checked(kind: type[T], values: object, lines: Lines) -> T:
-    """The values as a dataclass has them (``gpucast.util.typed_json``).
+    """Convert values to a dataclass (``gpucast.util.typed_json``).
 
     Raises:
-        InputError: the first thing that is wrong.
+        InputError: a value is wrong; the first one counts.
     """
     try:
         return from_json(kind, values, strict=True)
@@ -95,20 +95,20 @@ def checked(kind: type[T], values: object, lines: Lines) -> T:
 
 
 def seconds(value: object) -> object:
-    """``90s``, ``5m``, ``1h`` as seconds; what is no text stays as it is."""
+    """Convert texts such as ``90s``, ``5m``, ``1h`` to seconds; return other values unchanged."""
     return parse_duration(value.strip()) if isinstance(value, str) else value
 
 
 def parse(
     text: str, file: str, as_written: Callable[[Location], bool] | None = None
 ) -> tuple[object, Lines]:
-    """The values of a YAML text, and their lines; texts where ``as_written``.
+    """Return the values of a YAML text and their lines; plain scalars are texts if ``as_written``.
 
     Raises:
-        InputError: no YAML; a key twice; nesting or aliases that no such file needs.
+        InputError: it is not YAML, has a key twice, or has excessive nesting or aliases.
     """
     lines = Lines(file, as_written=as_written)
-    # libyaml's nodes take memory and are made by recursion in C: events are counted before.
+    # libyaml makes nodes by recursion in C, with much memory: events are counted first.
     _check_shape(text, file)
     try:
         node = yaml.compose(text, Loader=_LOADER)
@@ -185,13 +185,13 @@ def _line(node: yaml.Node) -> int:
 
 def _scalar(node: yaml.ScalarNode) -> object:
     text = str(node.value)
-    if node.style:  # quoted, or a block: libyaml says "" of plain ones, PyYAML None
+    if node.style:  # quoted, or a block; the style of plain ones is "" in libyaml, None in PyYAML
         return text
     if text in _NULL:
         return None
     if text in _TRUTH:
         return _TRUTH[text]
-    # The length: Python refuses to make whole numbers of thousands of digits.
+    # The length is limited because Python refuses integers of thousands of digits.
     if _INTEGER.fullmatch(text) and len(text) < 100:
         return int(text)
     if _NUMBER.fullmatch(text):

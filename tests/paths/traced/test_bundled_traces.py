@@ -39,17 +39,17 @@ def test_the_steps_are_found_of_calls_that_the_program_makes(name: str) -> None:
 def test_calls_take_as_long_as_the_program_and_remote_steps_longer(
     name: str, path: str, costs: Dataset
 ) -> None:
-    found = trace_on_path(read(FOLDER / f"{name}.zip"), costs, path)
+    forecast = trace_on_path(read(FOLDER / f"{name}.zip"), costs, path)
     # What a recorder cost is taken off by halves at most: not all of it where steps are short.
-    assert found.replayed == pytest.approx(found.native, rel=0.04)
-    assert found.native < found.seconds < 3 * found.native
-    assert 0 < found.low <= found.seconds <= found.high < np.inf
+    assert forecast.replayed == pytest.approx(forecast.native, rel=0.04)
+    assert forecast.native < forecast.seconds < 3 * forecast.native
+    assert 0 < forecast.low <= forecast.seconds <= forecast.high < np.inf
 
 
 def test_steps_of_which_every_eighth_does_more_are_forecast(costs: Dataset) -> None:
     name = (
         "conjugate_gradients-n4194304-gpus1"  # a step reads a scalar back; eight are an outer one
     )
-    found = trace_on_path(read(FOLDER / f"{name}.zip"), costs, "remote")
-    assert found.steps >= 20
-    assert found.replayed == pytest.approx(found.native, rel=0.05)
+    forecast = trace_on_path(read(FOLDER / f"{name}.zip"), costs, "remote")
+    assert forecast.steps >= 20
+    assert forecast.replayed == pytest.approx(forecast.native, rel=0.05)

@@ -28,18 +28,18 @@ def test_a_call_is_a_line() -> None:
     head, *calls = (json.loads(line) for line in lines_of(program()))
     assert head["schema"] == "gpucast.calls/1"
     assert head["steps"] * 5 == len(calls)
-    copy = next(each for each in calls if each["bytes"] == 4096)
+    copy = next(call for call in calls if call["bytes"] == 4096)
     assert copy["operation"] == "copy"
     assert (copy["direction"], copy["memory"], copy["blocking"]) == ("h2d", "pinned", False)
     assert copy["busy"] == pytest.approx(4096 / 10e9, abs=1e-9)
-    launch = next(each for each in calls if each["operation"] == "launch")
+    launch = next(call for call in calls if call["operation"] == "launch")
     assert (launch["name"], launch["busy"]) == ("cudaLaunchKernel", pytest.approx(30e-6))
 
 
 def test_events_are_used_again() -> None:
     head, *calls = (json.loads(line) for line in lines_of(program()))
     assert head["events"] == 1
-    assert {each["event"] for each in calls if each["operation"] == "record"} == {0}
+    assert {call["event"] for call in calls if call["operation"] == "record"} == {0}
 
 
 def test_the_lines_of_a_file_are_those_of_the_program(tmp_path: Path) -> None:

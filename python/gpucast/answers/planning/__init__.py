@@ -1,7 +1,7 @@
-"""Capacity planning: the best and the cheapest GPU count of each job, native or remote; how many
-jobs fit; what a deadline costs; from which size on more GPUs, or remote ones, are worth it.
+"""Capacity planning: the best and the cheapest GPU count of each job, native or remote; the number
+of jobs that fit; the price of a deadline; the size from which more GPUs, or remote ones, pay off.
 
-``request`` and ``reading`` take a plan in; ``option_table`` lays every job beside every machine and
+``request`` and ``reading`` read a plan; ``option_table`` combines each job with each machine and
 GPU count, with the times of ``replicates``; ``choices``, ``jobs``, ``schedule`` and ``purchase``
-answer; ``isoefficiency`` has the sizes. ``plan`` puts it together.
+answer it; ``isoefficiency`` finds sizes. ``plan`` assembles the answer.
 """

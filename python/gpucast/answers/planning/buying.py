@@ -1,4 +1,4 @@
-"""From how many GPU hours a year on buying a machine is cheaper than renting another."""
+"""The number of GPU hours per year above which buying a machine is cheaper than renting one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from gpucast.util import JsonObject
 
 
 def buying(request: Request, table: OptionTable, comparison: Comparison) -> list[JsonObject]:
-    """A row for each machine that is bought and each that is rented: what the jobs that may run on
-    both (as often as their counts say, each at its least cost) need of the one and pay on the
-    other. Costs without a deadline: see ``front`` for those of each time.
+    """Return a row for each pair of a bought and a rented machine: the GPU hours that jobs allowed
+    on both need on the first, and their cost on the second.
 
-    GPU hours are of all GPUs of the machine together; null: more than a year has.
+    Jobs are repeated by their counts, each at its least cost without a deadline (``front`` has the
+    costs by time).
+
+    GPU hours are summed over the GPUs of the machine; null: more than a year has.
     """
     cost = np.array([table.possible[1][:, part].min(axis=1) for part in table.slices]).T
     drawn, counts = comparison.least_cost, np.array([job.count for job in request.jobs])
@@ -28,7 +30,7 @@ def buying(request: Request, table: OptionTable, comparison: Comparison) -> list
                 continue
             if request.unpriced:
                 continue
-            # A GPU hour on one's own machine has one price, whatever the job.
+            # A GPU hour on an own machine has the same price for all jobs.
             price, many = machine.gpu_hour, counts[both]
             hours = (cost[both, own] @ many, drawn[:, both, own] @ many)
             paid = (cost[both, other] @ many, drawn[:, both, other] @ many)

@@ -1,10 +1,10 @@
-"""Which option a job should get, what a deadline costs, and how sure a choice is.
+"""The choice of an option for each job, the price of a deadline, and the probability of a choice.
 
-How sure: all options of a job are compared in each replicate. Replicate r of every machine's model
-together are one state of the world. (Machines whose models come from one fit share its replicates,
-so what they have in common cancels.) In each, every option also deviates from the model by a draw
-of its own, as measured cells do (``between_cells``). A job's options get independent draws; all
-jobs get the same ones, which no statement about one job notices.
+For probabilities, all options of a job are compared in each replicate. The replicates r of all
+machines' models form one state of the world. (Machines whose models come from one fit share its
+replicates, so that common errors cancel.) In each state, every option also deviates from the model
+by a draw of its own, as measured cells do (``between_cells``). The options of a job get independent
+draws; all jobs get the same ones, which does not affect statements about a single job.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from gpucast.model.intervals import Array
 
 @dataclass(frozen=True)
 class Choices:
-    """Options (positions in the table) chosen for J jobs; of jobs that no option is allowed to they
-    mean nothing.
+    """Options (positions in the table) chosen for J jobs; meaningless for jobs without any allowed
+    option.
 
     Attributes:
-        fastest: least expected time.
-        cheapest: least expected cost.
-        advised: the cheapest of those that meet the deadline with the probability asked for; the
-            likeliest to meet it where none does; ``cheapest`` without a deadline.
+        fastest: the option with the least expected time.
+        cheapest: the option with the least expected cost.
+        advised: the cheapest option that meets the deadline with the requested probability; the
+            most probable one if none does; ``cheapest`` without a deadline.
         met: whether ``advised`` meets the deadline with that probability.
     """
 
@@ -38,10 +38,10 @@ class Choices:
 
 
 def choose(table: OptionTable, probability: float) -> Choices:
-    """Choose for every job."""
+    """Choose options for every job."""
     seconds, cost = table.possible
     sure = np.where(table.meets >= probability, cost, np.inf)
-    # The fastest of those that are as likely to be in time.
+    # The fastest among the options with the same probability of being in time.
     meets = np.where(table.allowed, table.meets, -1.0)
     likeliest = np.lexsort((seconds, -meets), axis=1)[:, 0]
     met = np.asarray(np.any(np.isfinite(sure), axis=1))
@@ -54,9 +54,9 @@ def choose(table: OptionTable, probability: float) -> Choices:
 
 
 def fronts(table: OptionTable) -> list[NDArray[np.intp]]:
-    """For each job the options that no other beats in both time and cost, fastest first.
+    """Return the Pareto front of each job in time and cost, fastest first.
 
-    The first of options of equal time and cost is kept.
+    Among options of equal time and cost the first is kept.
     """
     seconds, cost = table.possible
     order = np.lexsort((cost, seconds), axis=1)
@@ -70,12 +70,12 @@ def fronts(table: OptionTable) -> list[NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What B replicates say of J jobs; inf where a machine may not run a job.
+    """Results of B replicates for J jobs; inf if a machine may not run a job.
 
     Attributes:
-        fastest, cheapest: the option that is so in each replicate, (B, J).
-        least_seconds, least_cost: of each machine, (B, J, M).
-        wanted_seconds: of the pairs of job and option that the caller wants, (B, pairs).
+        fastest, cheapest: the fastest and the cheapest option in each replicate, (B, J).
+        least_seconds, least_cost: the least values on each machine, (B, J, M).
+        wanted_seconds: times of the requested pairs of job and option, (B, pairs).
     """
 
     fastest: NDArray[np.intp]
@@ -88,7 +88,7 @@ class Comparison:
 def compare(table: OptionTable, wanted: NDArray[np.intp]) -> Comparison:
     """Compare all options in every replicate.
 
-    ``wanted``: pairs of job and option whose times are wanted, too, (pairs, 2).
+    ``wanted``: pairs of job and option whose times are also returned, (pairs, 2).
     """
     jobs, options = table.seconds.shape
     shape = (table.replicates, jobs)

@@ -1,7 +1,7 @@
-"""The two quantities that the paper leaves open: efficiency relative to peak, and an index for the
-use of virtual GPUs.
+"""Two quantities that the paper leaves open: efficiency relative to peak, and an index for the use
+of virtual GPUs.
 
-Definitions, and what happens where a size is never or always reached: docs/plan.md.
+docs/plan.md has definitions, also for sizes that are never or always reached.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from gpucast.util.units import plain
 
 REPLICATES = 100
 FURTHER_THAN_FITTED = 10.0
-"""Sizes are looked for up to this many times the largest that was fitted."""
+"""Sizes are searched up to this multiple of the largest fitted one."""
 
 Condition = Callable[[Array, Array, int | None], Array]
-"""Whether it holds for sizes with GPU counts, by the model (None) or by a replicate."""
+"""Whether the condition holds at sizes and GPU counts, for the model (None) or a replicate."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """A size for each of C GPU counts.
+    """The size from which a condition holds, for each of C GPU counts.
 
     Attributes:
         gpus: the counts, (C).
-        n: the size; the smallest looked at where it always holds, inf where it never does.
-        low, high: 90 % interval over the replicates; inf: not reached in those.
-        reached: share of the replicates in which it is reached at all.
-        range: sizes that were looked at.
-        extrapolated: whether n or the count is outside what was fitted.
+        n: the size; the smallest size examined if the condition always holds, inf if it never does.
+        low, high: 90 % interval over the replicates; inf: not reached in these.
+        reached: share of the replicates in which a size is reached.
+        range: the sizes examined.
+        extrapolated: whether n or the count is outside the fitted range.
     """
 
     gpus: Array
@@ -60,16 +60,16 @@ def iso_efficiency(
     sizes: Sequence[float] | None = None,
     interval: Interval = Interval.now,
 ) -> Sizes:
-    """n_e(N): the smallest n from which on N GPUs are at least e efficient.
+    """Return n_e(N), the smallest n from which N GPUs have at least the efficiency e.
 
-    Efficiency is T(n, 1) / (N T(n, N)). ``sizes``: where to look; by default from the smallest
-    size fitted to ten times the largest.
+    Efficiency is T(n, 1) / (N T(n, N)). ``sizes``: the range of the search; by default from the
+    smallest fitted size to ten times the largest.
     """
     span = _span([model], sizes)
     times = evaluator(model, *span, np.append(gpus, 1.0), _count([model]), interval)
 
     def holds(n: Array, counts: Array, replicate: int | None) -> Array:
-        # A GPU alone is exactly efficient: rounding must not say otherwise.
+        # One GPU has efficiency 1: rounding must not change that.
         one = times.seconds(n, np.ones(n.shape), replicate)
         needed = efficiency * counts * times.seconds(n, counts, replicate)
         return np.asarray(one * (1 + 1e-12) >= needed)
@@ -85,10 +85,10 @@ def break_even(
     sizes: Sequence[float] | None = None,
     interval: Interval = Interval.now,
 ) -> Sizes:
-    """The smallest n from which on steps on ``other`` take less than ``surcharge`` longer.
+    """Return the smallest n from which steps on ``other`` take at most ``surcharge`` longer.
 
-    Longer as a share of the time on ``base`` with the same number of GPUs. For measured cells:
-    ``answers.remote_cost.break_even``.
+    The surcharge is a share of the time on ``base`` with the same number of GPUs. For measured
+    cells see ``answers.remote_cost.break_even``.
     """
     both = [base, other]
     span = _span(both, sizes)
@@ -102,7 +102,7 @@ def break_even(
 
 
 def _span(models: list[Model], sizes: Sequence[float] | None) -> tuple[float, float]:
-    """Least and greatest size to look at."""
+    """The smallest and the largest size of the search."""
     fitted = [model.domain.n for model in models]
     smallest, largest = max(low for low, _ in fitted), min(high for _, high in fitted)
     low, high = map(float, sizes or (smallest, min(LARGEST_N, largest * FURTHER_THAN_FITTED)))
@@ -115,7 +115,7 @@ def _span(models: list[Model], sizes: Sequence[float] | None) -> tuple[float, fl
 
 
 def _count(models: list[Model]) -> int:
-    """How many draws of the models are looked at."""
+    """The number of draws of the models that are compared."""
     return min(REPLICATES, max(model.draw_count for model in models))
 
 
@@ -133,7 +133,7 @@ def _search(models: list[Model], holds: Condition, gpus: Array, span: tuple[floa
 
     n = from_n_on(central, gpus.size, low, high)
     drawn = from_n_on(in_draws, counts.size, low, high).reshape(replicates, gpus.size)
-    # Order statistics, not interpolated ones: between a size and inf there is nothing.
+    # Order statistics are not interpolated, because nothing lies between a size and inf.
     ends = np.quantile(drawn, [0.05, 0.95], axis=0, method="nearest")
     looked_at = np.minimum(n, high)
     outside = np.any([model.extrapolates(looked_at, gpus) for model in models], axis=0)
@@ -150,26 +150,28 @@ def _beside(gpus: Array, n: Array) -> Array:
 
 
 FIRST = 129
-"""Sizes looked at first, evenly spaced in the logarithm."""
+"""Number of sizes examined first, evenly spaced in the logarithm."""
 
 FURTHER = 17
-"""Sizes looked at each time the interval around a crossing is narrowed."""
+"""Number of sizes examined in each refinement of the interval around a crossing."""
 
 
 def from_n_on(holds: Callable[[Array], Array], searches: int, low: float, high: float) -> Array:
-    """The smallest n, whole between whole numbers, from which on a condition holds up to ``high``.
+    """Return the smallest n from which a condition holds up to ``high``, a whole number between
+    whole limits.
 
-    Conditions need not be monotone: it is the n above the *last* size at which it fails. Sizes are
-    first looked at on a grid; the gap above its last failure is then looked at on a finer grid, and
-    so on down to neighbouring whole numbers. Up to ``FIRST`` whole numbers in all are looked at one
-    by one, so that the answer is exact; beyond, failures that lie wholly between two sizes of the
-    grid are overlooked.
+    Conditions need not be monotone: the result is the n above the *last* size at which the
+    condition fails. Sizes are first examined on a grid, then the gap above the last failure on a
+    finer grid, and so on down to neighbouring whole numbers. Up to ``FIRST`` whole numbers are
+    examined one by one, so that the answer is exact; with more, failures between two sizes of the
+    grid are missed.
 
     Args:
-        holds: for sizes of shape (searches, points), one row a search, whether each holds.
+        holds: whether the condition holds at sizes of shape (searches, points), a row for each
+            search.
 
     Returns:
-        n of each search: ``low`` where it always holds, inf where it fails at ``high``.
+        n of each search: ``low`` if the condition always holds, inf if it fails at ``high``.
     """
     grain = grain_of(low, high)
     sizes = np.tile(_first_sizes(low, high, grain), (searches, 1))
@@ -204,7 +206,7 @@ def _gap(sizes: Array, good: Array) -> tuple[Array, Array]:
 
 
 def iso_efficiency_sizes(request: Request, wanted: float) -> JsonObject:
-    """n_e(N) of every machine for some of its GPU counts."""
+    """Return n_e(N) of every machine for some of its GPU counts."""
     how = request.sizes, request.interval
     machines = [
         _sizes(machine.name, iso_efficiency(machine.forecaster, wanted, counts, *how))
@@ -215,7 +217,7 @@ def iso_efficiency_sizes(request: Request, wanted: float) -> JsonObject:
 
 
 def break_even_sizes(request: Request, wanted: float) -> JsonObject:
-    """Break-even sizes of every machine beside the baseline, for GPU counts that both have."""
+    """Return break-even sizes of every machine against the baseline, for GPU counts of both."""
     how, base = (request.sizes, request.interval), request.machines[request.base]
     machines = [
         _sizes(machine.name, break_even(base.forecaster, machine.forecaster, wanted, counts, *how))
@@ -226,7 +228,7 @@ def break_even_sizes(request: Request, wanted: float) -> JsonObject:
 
 
 def _counts(counts: Iterable[int], least: int) -> Array:
-    """Up to eight counts as they are; of more, powers of two and the last."""
+    """Up to eight counts are kept; from more, powers of two and the last one."""
     several = sorted(count for count in counts if count >= least)
     if len(several) > 8:
         several = [c for c in several if c & (c - 1) == 0 or c == several[-1]]

@@ -1,4 +1,4 @@
-"""The answers for each job, JSON-ready."""
+"""The answers for each job, as JSON values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpucast.model.energy import KWH
 from gpucast.model.intervals import Array
 from gpucast.util import JsonObject
 
-# What lies within rounding of a whole number of runs is one.
+# A number of runs within rounding of a whole number counts as whole.
 _TINY = 1e-9
 
 
@@ -27,7 +27,7 @@ def jobs_of(
     comparison: Comparison,
     fronts: list[NDArray[np.intp]],
 ) -> list[JsonObject]:
-    """What each job should get, native against remote, and what a deadline costs."""
+    """Return the options of each job, native compared with remote, and the price of a deadline."""
     jobs = np.arange(len(request.jobs))
     best = options_of(request, table, jobs, choices.fastest)
     least = options_of(request, table, jobs, choices.cheapest)
@@ -78,7 +78,7 @@ def jobs_of(
 def options_of(
     request: Request, table: OptionTable, jobs: NDArray[np.intp], options: NDArray[np.intp]
 ) -> list[JsonObject]:
-    """What is to be said of options of jobs (two arrays of one length)."""
+    """Return the fields of options of jobs (two arrays of equal length)."""
     at = (jobs, options)
     machine, gpus, setup = table.machine[options], table.gpus[options], table.setup[options]
     held = table.held[options]
@@ -133,8 +133,8 @@ def options_of(
 def _energy(
     request: Request, table: OptionTable, jobs: NDArray[np.intp], options: NDArray[np.intp]
 ) -> dict[str, list[float | None]]:
-    """kWh of a simulation's GPUs with the 90 % interval, their price and CO2; empty where no
-    machine's model knows energy."""
+    """kWh of the GPUs of a simulation with the 90 % interval, their price and CO2; empty if no
+    machine's model forecasts energy."""
     if all(machine.forecaster.energy is None for machine in request.machines):
         return {}
     gpus = table.gpus[options]
@@ -153,7 +153,7 @@ def _energy(
 def _of_peak(
     request: Request, table: OptionTable, jobs: NDArray[np.intp], options: NDArray[np.intp]
 ) -> Array:
-    """Useful operations as a share of what the GPUs could do; nan where either is not known."""
+    """Useful operations as a share of the GPUs' peak; nan if either is not known."""
     shares = []
     for i, option in zip(jobs, options, strict=True):
         job, on = request.jobs[i], request.machines[table.machine[option]]
@@ -173,7 +173,8 @@ def _or_none(values: Array) -> list[float | None]:
 
 
 def _others(request: Request, table: OptionTable, comparison: Comparison) -> list[list[JsonObject]]:
-    """Job by job, what the best options of each machine take and cost more than the baseline's."""
+    """For each job, the additional time and cost of the best options of each machine over the
+    baseline's."""
     seconds, cost = (
         np.array([values[:, part].min(axis=1) for part in table.slices])
         for values in table.possible
@@ -187,7 +188,7 @@ def _others(request: Request, table: OptionTable, comparison: Comparison) -> lis
         time = _beside(seconds, comparison.least_seconds, base, m)
         money = _beside(cost, comparison.least_cost, base, m)
         for i in np.flatnonzero(np.isfinite(seconds[base]) & np.isfinite(seconds[m])):
-            # Nothing has no share.
+            # A share of nothing is not defined.
             unknown = request.unpriced or free[base] or free[m]
             costs = [None] * 4 if unknown else money[i].tolist()
             result[i].append(
@@ -204,7 +205,7 @@ def _keys(what: str, less: str) -> tuple[str, ...]:
 
 def _beside(expected: Array, drawn: Array, base: int, other: int) -> Array:
     """For each job ``other`` / ``base`` - 1, the ends of its 90 % interval, and the share of
-    replicates below 0, (J, 4); meaningless where a machine may not run the job."""
+    replicates below 0, (J, 4); meaningless if a machine may not run the job."""
     with np.errstate(invalid="ignore", divide="ignore"):
         extra = expected[other] / expected[base] - 1
         ratio = drawn[:, :, other] / drawn[:, :, base]
@@ -213,33 +214,33 @@ def _beside(expected: Array, drawn: Array, base: int, other: int) -> Array:
 
 
 def _share(value: float) -> float:
-    # Sums of shares miss 1 by rounding.
+    # Sums of shares differ from 1 by rounding.
     return round(float(value), 9)
 
 
-# --- how many copies fit, job by job ---
-#
-# A copy of a job holds its N GPUs from start to end; copies start one after another on the same
-# GPUs; any N GPUs of a machine are as good as any other N.
+# --- the number of copies of each job that fit ---  A copy of a job holds its N GPUs from start to
+# end; copies start one after another on the same GPUs; any N GPUs of a machine are as good as any
+# other N.
 
 
 def copies(
     table: OptionTable, seconds: Array, gpus: Sequence[int], window: float
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """How many copies of each of J jobs fit on each of M machines, were it alone.
+    """Return how many copies of each of J jobs fit on each of M machines, if it had the machine
+    alone.
 
     Args:
-        seconds: that one copy takes, (J, O): expected, or a quantile.
-        gpus: how many GPUs each machine has.
+        seconds: time of one copy, (J, O): expected, or a quantile.
+        gpus: number of GPUs of each machine.
         window: seconds.
 
     Returns:
-        The option of which most copies fit (the cheapest of several), (J, M), and how many do; 0
-        where the machine may not run the job or none fits, (J, M).
+        The option with the most copies that fit (the cheapest of several), (J, M), and their
+            number; 0 if the machine may not run the job or none fits, (J, M).
     """
     options, counts = [], []
     for part, have in zip(table.slices, gpus, strict=True):
-        # A third of a GPU is no binary number.
+        # A third of a GPU is not a binary fraction.
         at_once = np.floor(have / table.held[part] * (1 + _TINY))
         runs = np.floor(window / seconds[:, part] * (1 + _TINY))
         fit = np.where(table.allowed[:, part], at_once * runs, 0.0)
@@ -251,7 +252,8 @@ def copies(
 
 
 def copies_of(request: Request, table: OptionTable, window: float) -> JsonObject:
-    """Copies of each job that fit, were it alone: expected, and with the plan's probability."""
+    """Return the copies of each job that would fit alone: expected, and with the plan's
+    probability."""
     gpus = [machine.gpus for machine in request.machines]
     option, expected = copies(table, table.seconds, gpus, window)
     instances = all_instances(table.gpus).tolist()

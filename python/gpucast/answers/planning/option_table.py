@@ -1,4 +1,4 @@
-"""Every job with every machine and GPU count it might get: time, cost, and whether it may."""
+"""Every job with every machine and GPU count: time, cost, and whether the option is allowed."""
 
 from __future__ import annotations
 
@@ -31,41 +31,41 @@ HOUR = 3600.0
 
 FEWEST_REPLICATES = 100
 _MOST_COMPARISONS = 20_000_000
-# Where GPUs are free of charge all choices cost nothing: this price lets the shortest win.
+# On free GPUs all choices cost nothing: with this price the shortest wins.
 _NEARLY_FREE = 1e-30
 
 
 @dataclass(frozen=True)
 class OptionTable:
-    """J jobs beside O options; an option is a machine with a GPU count.
+    """J jobs by O options; an option is a machine with a GPU count.
 
     Attributes:
         machine: position of each option's machine, (O).
-        gpus: GPU count of each option, 1/k where k instances share one, (O).
-        held: GPUs that nothing else has meanwhile: those, or all of their hosts, (O).
+        gpus: GPU count of each option, 1/k if k instances share one, (O).
+        held: GPUs that are occupied meanwhile: those, or all GPUs of their hosts, (O).
         slices: the options of each machine.
-        price: of a second of each option, (O).
-        priced: whether prices compare: each machine states one, or none does.
+        price: price of a second of each option, (O).
+        priced: whether prices can be compared: each machine states one, or none does.
         setup: seconds before the first step, (O).
-        minimum: seconds that are paid for at least, (O).
-        length: steps, (J, O).
-        steps: their time in times of a step, with what interruptions add, (J, O).
+        minimum: the least number of seconds that is charged, (O).
+        length: number of steps, (J, O).
+        steps: their time as a multiple of a step, including interruptions, (J, O).
         sizes: n, (J, O).
-        size: position of each job's n among the distinct sizes, (J, O); (J, 1) where no n depends
-            on the GPU count.
+        size: position of each job's n among the distinct sizes, (J, O); (J, 1) if no n depends on
+            the GPU count.
         step: seconds of a step, (J, O).
         low, high: 90 % interval of the step time, (J, O); s.
-        seconds: of one simulation, (J, O).
-        efficiency: parallel efficiency T(n, 1) / (N T(n, N)), where n grows with N
-            T(n / N, 1) / T(n, N), (J, O).
-        limit: seconds by which it must be done, (J, O); inf without a deadline.
-        is_rate: whether the limit counts from the job's own start, as a speed does, (J).
-        meets: probability that it is, (J, O).
-        allowed: whether the job may run so, (J, O).
-        dear: whether only its budget forbids it, (J, O).
-        extrapolated: whether n or N is outside what was fitted, (J, O).
+        seconds: time of one simulation, (J, O).
+        efficiency: parallel efficiency T(n, 1) / (N T(n, N)), or T(n / N, 1) / T(n, N) if n grows
+            with N, (J, O).
+        limit: seconds within which it must end, (J, O); inf without a deadline.
+        is_rate: whether the limit counts from the start of the job, as a speed does, (J).
+        meets: probability that it ends in time, (J, O).
+        allowed: whether the job may run with the option, (J, O).
+        dear: whether only its budget forbids the option, (J, O).
+        extrapolated: whether n or N is outside the fitted range, (J, O).
         times: step times of each machine, for the distinct sizes.
-        replicates: how many are used.
+        replicates: number of replicates.
     """
 
     machine: NDArray[np.intp]
@@ -96,34 +96,35 @@ class OptionTable:
 
     @property
     def rate(self) -> Array:
-        """By which a second of each option is compared: its price, else its GPU hours."""
+        """The rate by which a second of each option is compared: its price, or else its GPU
+        hours."""
         return _rate(self.price, self.held, priced=self.priced)
 
     @property
     def positive_rate(self) -> Array:
-        """``rate``, above 0 even where all options are free."""
+        """``rate``, above 0 even if all options are free."""
         return _positive(self.rate)
 
     def cost_of(self, seconds: Array) -> Array:
-        """What jobs cost, by ``positive_rate``, that take so long, (..., O)."""
+        """The cost, by ``positive_rate``, of jobs that take ``seconds``, (..., O)."""
         return self.positive_rate * np.maximum(seconds, self.minimum)
 
     @property
     def cost(self) -> Array:
-        """What one simulation costs, (J, O)."""
+        """The cost of one simulation, (J, O)."""
         return self.cost_of(self.seconds)
 
     @property
     def possible(self) -> tuple[Array, Array]:
-        """Seconds and cost of one simulation, inf where the job may not run so, (J, O) each."""
+        """Seconds and cost of one simulation, inf if the option is not allowed, (J, O) each."""
         seconds, cost = (
             np.where(self.allowed, values, np.inf) for values in (self.seconds, self.cost)
         )
         return seconds, cost
 
     def within(self, request: Request, at: int) -> OptionTable:
-        """The same where the machine at a position is the request's, of fewer GPUs: what each of
-        them costs may depend on how many there are."""
+        """The same table for the request's machine at a position, which has fewer GPUs: their price
+        may depend on their number."""
         machine, part = request.machines[at], self.slices[at]
         price = self.price.copy()
         price[part] = [machine.price_per_hour(gpus) / HOUR for gpus in self.gpus[part]]
@@ -132,7 +133,7 @@ class OptionTable:
         return _of_budget(request, fewer)
 
     def quantile(self, probability: float) -> Array:
-        """Seconds that a simulation takes at most with a probability, (J, O)."""
+        """Seconds that a simulation does not exceed with a probability, (J, O)."""
         step = _not_exceeded(self.times, self.size, probability)
         return np.asarray(self.setup + self.steps * step, dtype=np.float64)
 
@@ -142,7 +143,7 @@ def _rate(price: Array, gpus: Array, *, priced: bool) -> Array:
 
 
 def _positive(rate: Array) -> Array:
-    """Rates above 0, so that of choices that are free the shortest costs least."""
+    """Rates above 0, so that the shortest of several free choices costs least."""
     return np.maximum(rate, _NEARLY_FREE)
 
 
@@ -151,7 +152,7 @@ _OPTION = np.dtype([("machine", np.intp), *((name, np.float64) for name in _COLU
 
 
 def make(request: Request) -> OptionTable:
-    """The table of a request's jobs and machines."""
+    """Return the table of a request's jobs and machines."""
     machines, jobs = request.machines, request.jobs
     options = np.array(
         [
@@ -169,7 +170,7 @@ def make(request: Request) -> OptionTable:
     slices = tuple(slice(a, b) for a, b in itertools.pairwise(ends))
     n = np.array([job.sizes(gpus) for job in jobs])
     grows = any(job.per_gpu for job in jobs)
-    # What one GPU does of a job whose size grows is looked at, too, for its efficiency.
+    # The size on one GPU of a job whose size grows is needed for its efficiency.
     alone = np.array([[float(job.n)] for job in jobs])
     sizes, size = np.unique(np.hstack([alone, n]) if grows else alone, return_inverse=True)
     size = size.reshape(len(jobs), -1).astype(np.intp)
@@ -228,7 +229,7 @@ def of_jobs(values: NDArray[Any], size: NDArray[np.intp]) -> NDArray[Any]:
 
 
 def _of_budget(request: Request, table: OptionTable) -> OptionTable:
-    """The table that allows what keeps each job's budget with the plan's probability."""
+    """The table that allows only options within each job's budget, with the plan's probability."""
     budget = np.array([[math.inf if job.budget is None else job.budget] for job in request.jobs])
     if np.isinf(budget).all():
         return table
@@ -240,11 +241,12 @@ def _of_budget(request: Request, table: OptionTable) -> OptionTable:
 def _times(
     request: Request, model: Model, n: Array, gpus: Array, deviating: Array, options: int
 ) -> tuple[StepTimes, NDArray[np.bool_]]:
-    """Step times of the options of one machine, and which are outside what was fitted, (U, C).
+    """Step times of the options of one machine, and whether they are outside the fitted range, (U,
+    C).
 
     Args:
         deviating: factors of each draw on each option, (B, C).
-        options: of all machines, which share the evaluations that may be made.
+        options: number of options of all machines, which share the allowed evaluations.
     """
     whole, shared = gpus[gpus >= 1], all_instances(gpus[gpus < 1]).astype(np.float64)
     most = MOST_EVALUATIONS * whole.size // options
@@ -263,8 +265,8 @@ def _times(
 
 
 def instances_of(request: Request, machine: Machine) -> list[int]:
-    """Instances on one GPU that any job may run as there, most first; none where the model knows
-    nothing of such."""
+    """Return the numbers of instances on one GPU that jobs may use there, largest first; none if
+    the model has no such information."""
     if sharing_of(machine.forecaster) is None:
         return []
     on = (job for job in request.jobs if not job.machines or machine.name in job.machines)
@@ -272,7 +274,7 @@ def instances_of(request: Request, machine: Machine) -> list[int]:
 
 
 def all_instances(gpus: Array) -> NDArray[np.int64]:
-    """How many instances share the GPU of each option; 1 on whole GPUs."""
+    """Return how many instances share the GPU of each option; 1 on whole GPUs."""
     return np.asarray(np.round(1 / np.minimum(gpus, 1.0)), dtype=np.int64)
 
 
@@ -313,7 +315,7 @@ def _allowed(
     floor = np.array([[job.efficiency or 0.0] for job in request.jobs])
     instances = all_instances(gpus)
     shares = np.array([(instances == 1) | np.isin(instances, job.shares) for job in request.jobs])
-    # One GPU is as efficient as one GPU, whatever rounding says.
+    # One GPU has efficiency 1: rounding must not change that.
     return np.asarray(
         on[:, machine_of] & shares & (efficiency >= floor * (1 - 1e-12)), dtype=np.bool_
     )

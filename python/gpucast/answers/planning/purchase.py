@@ -1,4 +1,4 @@
-"""How many GPUs to buy, of a range: as many as let all jobs be done in time at the least cost."""
+"""The number of GPUs to buy, from a range, so that all jobs end in time at the least cost."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from gpucast.answers.planning.schedule import mix_of
 from gpucast.util import JsonObject
 
 _MOST_PLACED = 20_000
-"""Copies placed, all schedules together, to see which count costs least."""
+"""Limit of the copies placed in all schedules that search for the count of least cost."""
 
 _FEWEST_COUNTS = 8
 _TINY = 1e-9
 
 
 def decided(request: Request) -> tuple[Request, JsonObject | None]:
-    """The request with as many GPUs as should be bought, and the answer about them; as it is, and
-    None, where no machine has a range.
+    """Return the request with the number of GPUs to buy, and the answer about it; the request
+    unchanged and None if no machine has a range.
 
-    Enough are GPUs with which a schedule was found that does all simulations within the window and
-    by their deadlines, with the plan's probability. With more GPUs one is found, too: that is taken
-    for granted to find the fewest. More may cost less, as jobs need not squeeze in beside one
-    another on counts at which they are dear; what GPUs cost while no job runs on them is not
-    known. So of all that are enough those are taken whose schedule costs least, the fewest of
-    several. Where even the most are not enough, the plan is for these.
+    A count is sufficient if a schedule was found that ends all simulations within the window and by
+    their deadlines, with the plan's probability. To find the smallest such count, larger counts are
+    assumed to be sufficient as well. A larger count may cost less, because jobs are not forced to
+    expensive GPU counts; the cost of idle GPUs is not known. Therefore the sufficient count with
+    the cheapest schedule is taken, the smallest of several. If even the largest count is not
+    sufficient, the plan uses it.
     """
     at = next((i for i, m in enumerate(request.machines) if m.gpus_least is not None), None)
     if at is None:
@@ -54,7 +54,7 @@ def decided(request: Request) -> tuple[Request, JsonObject | None]:
 
 
 def with_gpus(request: Request, at: int, gpus: int) -> Request:
-    """The request with this many GPUs of its machine at a position."""
+    """Return the request with this many GPUs on its machine at a position."""
     machines = list(request.machines)
     counts = machines[at].gpu_counts
     fewer = None if counts is None else [count for count in counts if count <= gpus]
@@ -63,7 +63,7 @@ def with_gpus(request: Request, at: int, gpus: int) -> Request:
 
 
 def _to_buy(machine: Machine) -> Sequence[int]:
-    """The counts of a machine's range that are whole hosts; all of it, where there are none."""
+    """The counts of a machine's range that fill whole hosts; all counts if there are none."""
     assert machine.gpus_least is not None
     counts = range(machine.gpus_least, machine.gpus + 1)
     per_host = machine.gpus_per_host or 1
@@ -79,14 +79,14 @@ class _Purchase:
         self._costs: dict[int, float] = {}
 
     def cost(self, gpus: int) -> float:
-        """The cost of the best schedule found with these GPUs; inf where they are not enough."""
+        """The cost of the best schedule with these GPUs; inf if they are not sufficient."""
         if gpus not in self._costs:
             request = with_gpus(self._request, self._at, gpus)
             self._costs[gpus] = _cost(request, self._table.within(request, self._at))
         return self._costs[gpus]
 
     def cheapest(self, counts: Sequence[int]) -> int | None:
-        """The count of these, ascending, that costs least; None where none is enough."""
+        """The cheapest of these ascending counts; None if none is sufficient."""
         copies = sum(job.count for job in self._request.jobs)
         most = max(_FEWEST_COUNTS, _MOST_PLACED // copies)
         if len(counts) > most:
@@ -98,7 +98,7 @@ class _Purchase:
             tried.append(gpus)
             if self.cost(gpus) <= least:
                 break
-        # Draws of another table differ a little: what is bought is enough by its own.
+        # Draws of another table differ a little: the bought count must be sufficient by its own.
         for gpus in sorted(tried, key=lambda count: (self.cost(count), count)):
             request = with_gpus(self._request, self._at, gpus)
             if self.cost(gpus) < np.inf and _cost(request, make(request)) < np.inf:
@@ -106,8 +106,8 @@ class _Purchase:
         return None
 
     def never_in_time(self) -> list[JsonObject]:
-        """Jobs that no count of any machine lets be in time, were they alone, and on how many of
-        these GPUs each is fastest (None: it may not run there)."""
+        """Jobs that would not end in time even alone, on any count of any machine, and the number
+        of these GPUs on which each is fastest (None: it may not run there)."""
         part = self._table.slices[self._at]
         seconds = self._table.possible[0][:, part]
         return [
@@ -121,8 +121,8 @@ class _Purchase:
         ]
 
     def _least_cost(self, counts: Sequence[int]) -> float:
-        """What no schedule in time on any of these counts can undercut: each copy on its cheapest
-        option that is, at the lowest price."""
+        """A lower bound of the cost of schedules in time with any of these counts: each copy has
+        its cheapest option in time, at the lowest price."""
         requests = (with_gpus(self._request, self._at, gpus) for gpus in counts)
         tables = (self._table.within(request, self._at) for request in requests)
         prices = [self._table.price, *(table.price for table in tables)]
@@ -131,7 +131,7 @@ class _Purchase:
         return float(cost.min(axis=1) @ [job.count for job in self._request.jobs])
 
     def _in_time(self) -> NDArray[np.bool_]:
-        """Whether a job alone is in time with an option, (J, O)."""
+        """Whether a job alone ends in time with an option, (J, O)."""
         table, window = self._table, self._request.window
         limit = np.minimum(table.limit, np.inf if window is None else window)
         slow = table.quantile(self._request.probability)
@@ -139,7 +139,7 @@ class _Purchase:
 
 
 def _cost(request: Request, table: OptionTable) -> float:
-    """The cost of the best schedule; inf where it does not do all jobs in time."""
+    """The cost of the best schedule; inf if it does not end all jobs in time."""
     if not table.allowed.any(axis=1).all():
         return float("inf")
     mix = mix_of(request, table)

@@ -1,7 +1,7 @@
 """Step times of a model and of draws of it, for many sizes and GPU counts at once.
 
-A draw (of one of our own programs: a bootstrap replicate) is a whole model that might as well be
-the truth. What holds in 80 % of the draws is said to have a probability of 80 %.
+A draw (for our own programs a bootstrap replicate) is a complete model that is as plausible as the
+fit. A statement that holds in 80 % of the draws has a probability of 80 %.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from gpucast.model.intervals import Z90, Array, Interval, at_most
 from gpucast.model.sharing import ratio_draws
 
 MOST_EVALUATIONS = 500_000
-"""The most step times of draws that are computed, for all machines of a plan together."""
+"""Limit of the step times that are computed from draws, for all machines of a plan."""
 
 MOST_REPLICATES = 400
-"""The most draws that are compared."""
+"""Limit of the draws that are compared."""
 
 FEWEST_NODES = 16
 
@@ -30,7 +30,7 @@ _SEED = 2
 
 SEARCH_NODES = 41
 SEARCH_SIZES = 201
-"""Sizes at which draws are made, and the model is asked, where those between are interpolated."""
+"""Number of sizes at which the model and its draws are evaluated; others are interpolated."""
 
 
 def evaluator(
@@ -41,8 +41,8 @@ def evaluator(
     replicates: int,
     interval: Interval = Interval.now,
 ) -> Exact | _Interpolated:
-    """What evaluates a model and ``replicates`` draws for sizes from ``low`` to ``high`` and these
-    GPU counts; draws are of times now, later or on another machine."""
+    """Return an evaluator of a model and ``replicates`` draws for sizes from ``low`` to ``high``
+    and these GPU counts; draws are those of times now, later or on another machine."""
     if model.one_form is not None:
         return Exact(model, interval)
     return _Interpolated(model, low, high, gpus, replicates, interval)
@@ -68,8 +68,8 @@ class Exact:
 
 
 class _Interpolated:
-    """A model whose draws are of chosen cells together, and which is slow to evaluate: log times,
-    and log ratios of draws to them, are interpolated linearly in log n."""
+    """A model that is slow to evaluate and draws chosen cells jointly: log times, and log ratios of
+    draws to them, are interpolated linearly in log n."""
 
     def __init__(
         self,
@@ -108,16 +108,15 @@ class _Interpolated:
 class StepTimes:
     """Step times of one machine for U sizes (ascending) and C GPU counts.
 
-    Where sizes are so many that draws cannot be made at each, they are made at some (nodes), and
-    their ratio to the model's time is interpolated linearly in log n. The model's own times are
-    always exact.
+    With too many sizes, draws are made at some of them (nodes), and their ratios to the model's
+    time are interpolated linearly in log n. The model's own times are always exact.
 
     Attributes:
         seconds: (U, C).
-        one: of one GPU, (U).
-        ratios: draw / model at the nodes, what each cell alone deviates by included, (B, nodes, C).
+        one: times on one GPU, (U).
+        ratios: draw / model at the nodes, including the deviations of single cells, (B, nodes, C).
         left: the node below each size, (U).
-        share: how far each size is on the way to the next node, (U, 1).
+        share: relative position of each size between its nodes, (U, 1).
     """
 
     seconds: Array
@@ -136,7 +135,7 @@ class StepTimes:
         return np.asarray(self.seconds * self._at_sizes(ratio), dtype=np.float64)
 
     def _at_sizes(self, ratio: Array) -> Array:
-        """Ratios at all sizes, of those at the nodes."""
+        """Ratios at all sizes, from those at the nodes."""
         if ratio.shape[0] == self.seconds.shape[0]:
             return ratio
         low = ratio[self.left]
@@ -144,14 +143,14 @@ class StepTimes:
 
 
 def own_spread(model: Model) -> float:
-    """Standard deviation of ln T of true step times about the model, each for itself, beyond what
-    its draws hold; widened as intervals are, by as much as Student's t is."""
+    """Return the standard deviation of ln T of individual true step times about the model that its
+    draws do not include, widened like intervals by Student's t."""
     return float(model.between_cells * model.t90 / Z90)
 
 
 def slow_by(model: Model, n: Array, gpus: float, probability: float, interval: Interval) -> Array:
-    """How many times as long as its forecast a step takes at most with a probability, as plans
-    say, for distinct, ascending sizes."""
+    """Return the ratio to the forecast that a step does not exceed with a probability, as in plans,
+    for distinct, ascending sizes."""
     if not model.draw_count:
         spread = model.forecasts(n, np.full(n.size, gpus), interval).spread
         return at_most(model.log_width(spread), probability)
@@ -176,9 +175,9 @@ def step_times(
     Args:
         n: distinct, ascending.
         gpus: GPU counts.
-        replicates: how many draws to use; a model with fewer repeats its own.
-        most: evaluations of draws that may be spent.
-        deviating: factors by which each count's true time is off the model in each draw, (B, C).
+        replicates: number of draws; a model with fewer repeats its own.
+        most: limit of the evaluations of draws.
+        deviating: ratios of each count's true time to the model in each draw, (B, C).
         interval: whether draws are of times now, later, or on another machine.
     """
     nodes = nodes_of(n, replicates, gpus.size, most)
@@ -188,20 +187,20 @@ def step_times(
     size, count = outer(nodes, gpus)
     ratios = model.draws(size, count, replicates, interval) / model.seconds(size, count)
     ratios = np.ascontiguousarray(ratios).reshape(replicates, nodes.size, gpus.size)
-    # What measurements of a size refute is no surer of its other counts than it was of theirs.
+    # A forecast that measurements of a size refute is no more certain at other counts.
     apart = np.where(np.isnan(model.measured(size, count)), model.refuted(size), 0.0)
     if apart.any():
         ratios = ratios * deviations(replicates, apart.reshape(nodes.size, gpus.size))
     if model.one_form is not None:
-        # Replicates scatter as estimates do: with few observations, Student's t is wider.
+        # Replicates scatter like estimates: with few observations, Student's t is wider.
         ratios **= model.t90 / Z90
     left, share = _between(n, nodes)
     return StepTimes(seconds, one, ratios * deviating[:, np.newaxis], left, share)
 
 
 def nodes_of(n: Array, replicates: int, counts: int, most: int) -> Array:
-    """The sizes at which ``step_times`` makes draws: all, or some, evenly spaced in the logarithm
-    between first and last."""
+    """Return the sizes at which ``step_times`` makes draws: all, or some that are evenly spaced in
+    the logarithm."""
     most = max(FEWEST_NODES, most // (replicates * counts))
     if n.size <= most:
         return n
@@ -217,12 +216,12 @@ def _between(n: Array, nodes: Array) -> tuple[NDArray[np.intp], Array]:
     return left.astype(np.intp), share[:, np.newaxis]
 
 
-# --- instances that share a GPU: times are those of k such instances, all at work, also while fewer
-# are, so that a schedule ends sooner than it says ---
+# --- instances that share a GPU: times always assume that all k instances run, so that a schedule
+# may end earlier than stated ---
 
 
 def sharing_of(model: Model) -> Sharing | None:
-    """What a model knows of instances that take turns, else of such under the service."""
+    """Return the model of instances that share a GPU by time slices, or else under MPS."""
     return next(iter(model.sharing or ()), None)
 
 
@@ -235,19 +234,19 @@ def with_shares(
     counts: Array,
     deviating: Array,
 ) -> StepTimes:
-    """Step times of instances before those of whole GPUs.
+    """Return step times with those of instances placed before those of whole GPUs.
 
     Args:
-        whole: of GPU counts; ``of_one``: of one GPU alone, with the same draws.
+        whole: step times of GPU counts; ``of_one``: those of one GPU, with the same draws.
         n: sizes; ``nodes``: those at which draws were made.
-        counts: instances, (C).
-        deviating: as of ``step_times``.
+        counts: numbers of instances, (C).
+        deviating: as for ``step_times``.
     """
     sharing = sharing_of(model)
     assert sharing is not None  # no other model has such options
     at_sizes = np.median(_ratios(model, sharing, n, counts), axis=0)
     drawn = _ratios(model, sharing, nodes, counts)
-    # Each replicate has a draw of its own; those of the fit are in no order.
+    # Each replicate has its own draw; the order of the fit's draws means nothing.
     rows = np.random.default_rng(_SEED).integers(0, drawn.shape[0], of_one.ratios.shape[0])
     ratios = of_one.ratios * (drawn / np.median(drawn, axis=0))[rows]
     scatter = deviations(of_one.ratios.shape[0], np.full(counts.size, sharing.scatter))
@@ -260,7 +259,8 @@ def with_shares(
 
 
 def extrapolates(model: Model, n: Array, counts: Array) -> NDArray[np.bool_]:
-    """Whether sizes are outside what was fitted, or instances more than twice those measured."""
+    """Return whether sizes are outside the fitted range, or instances more than twice the measured
+    ones."""
     sharing = sharing_of(model)
     assert sharing is not None
     outside = model.extrapolates(n[:, np.newaxis], np.ones(counts.size))

@@ -1,13 +1,13 @@
-"""What GPU hours cost where GPUs are bought, and what interruptions add where they are rented.
+"""The price of GPU hours on bought GPUs, and the time that interruptions add on rented ones.
 
-A GPU is bought at the price P, of which a share d is left after L years. With the upkeep U a year,
-the power W at work and W0 when idle (kW), and the price e of a kWh,
+A GPU is bought at the price P, of which a share d remains after L years. With the upkeep U per
+year, the power W under load and W0 when idle (kW), and the price e of a kWh,
 
-    fixed = (P (1 - d) / L + U) / 8760 + W0 e       an hour of the clock
-    running = (W - W0) e                            an hour at work, besides
+    fixed = (P (1 - d) / L + U) / 8760 + W0 e       per hour of the clock
+    running = (W - W0) e                            per hour under load, in addition
 
-so that an hour at work, of which there are ``use`` an hour of the clock, costs
-fixed / use + running. Beside rent r for as much work, buying pays from X hours at work a year:
+so that an hour under load costs fixed / use + running, with ``use`` the share of time under load.
+Compared with a rent r for the same work, buying pays off from X hours under load per year:
 
     X = 8760 fixed / (r - running)
 
@@ -16,8 +16,8 @@ after each t seconds of work and restarts of R seconds, takes (Daly 2006)
 
     stretch = M / t exp(R / M) (exp((t + d) / M) - 1)
 
-times as long. Checkpoints are d / t of that, the rest is work done again and restarts. The best t
-is near sqrt(2 d M) (Young 1974), with two terms of Daly's sqrt(2 d M) (1 + x / 3 + x^2 / 9) - d,
+times as long. Checkpoints take d / t of the work, the rest is repeated work and restarts. The best
+t is near sqrt(2 d M) (Young 1974), with two terms of Daly's sqrt(2 d M) (1 + x / 3 + x^2 / 9) - d,
 x = sqrt(d / (2 M)); M where d >= 2 M.
 """
 
@@ -39,19 +39,19 @@ _Amount = Annotated[float, Bounds(least=0, most=1e12)]
 _Share = Annotated[float, Bounds(least=0, below=1)]
 
 _MOST_EXPONENT = 100.0
-"""Work that never gets done takes long, and still a number of times."""
+"""Work that never ends has this finite stretch."""
 
 
 @dataclass(kw_only=True)
 class Bought:
-    """What a machine costs that is one's own.
+    """The cost of an own machine.
 
     Attributes:
-        price_per_gpu, price_per_host: of the purchase; a GPU bears its share of a host.
-        lifetime_years: after which ``residual``, a share of the price, is left.
-        use: share of the time in which GPUs work.
-        power, idle_power: W of a GPU with its share of the host and of cooling.
-        price_per_kwh: of energy; that of the plan where not given.
+        price_per_gpu, price_per_host: purchase prices; a GPU bears its share of a host.
+        lifetime_years: years after which ``residual``, a share of the price, remains.
+        use: share of the time in which GPUs run jobs.
+        power, idle_power: W of a GPU, including its share of the host and of cooling.
+        price_per_kwh: price of energy; that of the plan if not given.
         upkeep_per_gpu_year: staff, space, contracts.
     """
 
@@ -66,23 +66,23 @@ class Bought:
     upkeep_per_gpu_year: _Amount = 0.0
 
     def fixed(self, hosts_per_gpu: float) -> float:
-        """What a GPU costs an hour, idle or at work."""
+        """The cost of a GPU per hour, whether idle or under load."""
         price = self.price_per_gpu + self.price_per_host * hosts_per_gpu
         year = price * (1 - self.residual) / self.lifetime_years + self.upkeep_per_gpu_year
         return year / HOURS_A_YEAR + self.idle_power / KILO * (self.price_per_kwh or 0.0)
 
     @property
     def running(self) -> float:
-        """What a GPU costs an hour at work, besides."""
+        """The additional cost of a GPU per hour under load."""
         return (self.power - self.idle_power) / KILO * (self.price_per_kwh or 0.0)
 
     def price_per_gpu_hour(self, hosts_per_gpu: float) -> float:
-        """What a GPU hour at work costs."""
+        """The cost of a GPU hour under load."""
         return self.fixed(hosts_per_gpu) / self.use + self.running
 
     def pays_from(self, rent: Array, hosts_per_gpu: float) -> Array:
-        """Hours at work a year from which a GPU is cheaper than rent for the work of an hour of it;
-        inf where it never is."""
+        """Hours under load per year from which a GPU is cheaper than renting for the same work; inf
+        if it never is."""
         saved = np.asarray(rent, dtype=np.float64) - self.running
         with np.errstate(divide="ignore"):
             hours = HOURS_A_YEAR * self.fixed(hosts_per_gpu) / np.maximum(saved, 0.0)
@@ -90,7 +90,8 @@ class Bought:
 
 
 def best_interval(checkpoint: float, between: float) -> float:
-    """Seconds of work between checkpoints of so many seconds, of which least time is lost."""
+    """Return the seconds of work between checkpoints that minimize the lost time; ``checkpoint`` is
+    the time of one."""
     if checkpoint >= 2 * between:
         return between
     x = math.sqrt(checkpoint / (2 * between))
@@ -104,12 +105,12 @@ def stretch(
     interval: float | None,
     work: Array | float = np.inf,
 ) -> tuple[Array, Array]:
-    """How many times as long work takes with its checkpoints, work done again and restarts, and the
-    part of that which are checkpoints.
+    """Return the stretch of work by checkpoints, repeated work and restarts, and the part that is
+    checkpoints.
 
     Args:
         between: mean seconds between interruptions; None: there are none.
-        checkpoint, restart: seconds of one.
+        checkpoint, restart: seconds of each.
         interval: seconds of work between checkpoints; None: the best.
         work: seconds of it; behind the last of it there is no checkpoint. inf: as of long work.
     """
@@ -117,7 +118,7 @@ def stretch(
         return np.ones(np.shape(work)), np.zeros(np.shape(work))
     every = interval if interval or between is None else best_interval(checkpoint, between)
     assert every is not None
-    # All pieces of long work are the same.
+    # All intervals of long work are equal.
     long = np.isinf(work)
     seconds = np.where(long, every, np.asarray(work, dtype=np.float64))
     before = np.where(long, 1.0, np.ceil(seconds / every * (1 - 1e-12)) - 1)  # checkpoints

@@ -1,6 +1,6 @@
 """Tables of steps and transfers as CSV, which ``data export`` writes and any such table is read as.
 
-``gpucast.data.formats.tables`` reads; here is what a text is known by, and the way back.
+``gpucast.data.formats.tables`` reads them; this module recognizes and writes them.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from gpucast.util.tables import csv_text
 
 STEPS = ("path", "schedule", "kernel", "n", "gpus", "repeat", "seconds")
 STATED = ("program", "case", "unit", "nodes", "ranks", "timestep")
-"""Columns that are written where a step states them."""
+"""Columns that are written if a step states them."""
 TRANSFERS = ("path", "memory", "route", "bytes", "seconds")
 
 
 def detect_steps(text: str) -> bool:
-    """Whether there is a header of steps."""
+    """Return whether a text has a header of steps."""
     return kind_of(header(text, seems_header())) == "steps"
 
 
 def detect_transfers(text: str) -> bool:
-    """Whether there is a header with ``bytes`` or ``route``."""
+    """Return whether a text has a header with ``bytes`` or ``route``."""
     return kind_of(header(text, seems_header())) == "transfers"
 
 
 def read_steps(text: str, file: str, options: Options) -> Imported:
-    """Step records, one a cell, in the order the cells first occur. Raises InputError."""
+    """Read step records, one for each cell, in order of their first rows. Raises InputError."""
     return tables.steps.read(_grid(text, file, options), options)
 
 
 def read_transfers(text: str, file: str, options: Options) -> Imported:
-    """Transfer records: copy engine, alone, valid. Raises InputError."""
+    """Read transfer records: by the copy engine, alone, valid. Raises InputError."""
     return tables.transfers.read(_grid(text, file, options), options)
 
 
@@ -55,10 +55,11 @@ def _grid(text: str, file: str, options: Options) -> Grid:
 
 
 def write_steps(data: Dataset) -> str:
-    """The steps of a dataset, a row a sample, numbered from 1 within each cell.
+    """Return the steps of a dataset as CSV, a row for each sample, numbered from 1 in each cell.
 
     Raises:
-        InputError: no steps, or steps of several machines or kinds, which would become one.
+        InputError: there are no steps, or steps of several machines or kinds, which would be
+            merged.
     """
     check_single_machine(data, data.steps, "step")
     check_single_kind(data, but=STATED)
@@ -77,7 +78,7 @@ def write_steps(data: Dataset) -> str:
 
 
 def write_transfers(data: Dataset) -> str:
-    """The transfers that this CSV can express: valid ones, by the copy engine, alone.
+    """Return the transfers that this CSV can express: valid ones, by the copy engine, alone.
 
     Raises:
         InputError: there are none, or they are of several machines.
@@ -98,7 +99,7 @@ def write_transfers(data: Dataset) -> str:
 
 
 def expressible(data: Dataset) -> list[Transfer]:
-    """The transfers that ``write_transfers`` writes."""
+    """Return the transfers that ``write_transfers`` writes."""
     return [
         transfer
         for transfer in data.transfers
@@ -107,7 +108,8 @@ def expressible(data: Dataset) -> list[Transfer]:
 
 
 def read_workbook(content: bytes, file: str, options: Options) -> Imported:
-    """The records of the only sheet with a table, or of ``Options.sheet``. Raises InputError."""
+    """Read the records of the only sheet with a table, or of ``Options.sheet``. Raises
+    InputError."""
 
     def is_header(names: list[str]) -> bool:
         return kind_of(names, options.columns) is not None
@@ -116,7 +118,7 @@ def read_workbook(content: bytes, file: str, options: Options) -> Imported:
 
 
 def read_parquet(content: bytes, file: str, options: Options) -> Imported:
-    """The records of the table. Raises InputError."""
+    """Read the records of the table. Raises InputError."""
     return tables.read(from_parquet(content, file), options)
 
 

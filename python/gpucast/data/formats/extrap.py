@@ -38,14 +38,14 @@ from gpucast.util.remarks import Kind, remark
 
 PARAMETERS = ("n", "gpus")
 METRIC = "seconds"
-# Extra-P's own names for run time, and what its readers assume where a file names no metric.
+# Extra-P's names of run time, and the name that its readers assume if a file has no metric.
 _TIME = {"seconds", "time", "runtime", "<default>", ""}
 _KEYWORDS = ("PARAMETER", "POINTS", "METRIC", "REGION", "DATA")
 
 _NONE = "none"
 
 Json = dict[str, Any]
-"""An object whose keys are looked up as they are; what then is raised is reported."""
+"""A JSON object whose keys are not checked beforehand; exceptions are reported."""
 
 Number = int | float | str
 Sample = tuple[str, str, Mapping[str, object], list[object], int | None]
@@ -56,7 +56,7 @@ Sample = tuple[str, str, Mapping[str, object], list[object], int | None]
 
 
 def series(data: Dataset) -> dict[str, dict[tuple[float, int], list[float]]]:
-    """The steps as Extra-P sees them: seconds by point (n, gpus), by call path.
+    """Return the steps in Extra-P's form: seconds by point (n, gpus), by call path.
 
     Raises:
         InputError: no steps, steps of several machines, or series measured at different points.
@@ -86,7 +86,7 @@ def callpath(path: str, schedule: str | None, kernel: str | None) -> str:
 
 
 def labels(name: str, options: Options) -> dict[str, str]:
-    """Path, and schedule and kernel where there are such, of a call path.
+    """Return the path of a call path and, if it has them, schedule and kernel.
 
     A call path that gpucast did not write becomes the kernel's label.
     """
@@ -119,7 +119,7 @@ def _decoded(label: str) -> str:
 
 
 def _imported(samples: Iterable[Sample], file: str, options: Options) -> Imported:
-    """Step records, one a point and series; metrics that are no time become notes."""
+    """Step records, one for each point and series; metrics that are not times become notes."""
     gathered: dict[tuple[str, Number, Number], tuple[list[object], int | None]] = {}
     others: Counter[str] = Counter()
     for call, metric, point, values, line in samples:

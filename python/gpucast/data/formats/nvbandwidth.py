@@ -34,20 +34,20 @@ _DEVICE = re.compile(r"[0-9]+: (?P<name>.+?) \((?P<pci>[0-9a-fA-F:.]+)\)(: \((?P
 
 Ends = tuple[str, str]
 Cell = tuple[Ends, list[Ends], str]
-"""Ends of a copy, those of the others under way, and its rate as printed."""
+"""Ends of a copy, those of concurrent copies, and its rate as printed."""
 
 
 class _UnclearError(Exception):
-    """Why a test's figures are noted instead of imported."""
+    """The reason why a test's figures are noted instead of imported."""
 
 
 def detect(text: str) -> bool:
-    """Whether the text is JSON with a top object ``nvbandwidth``."""
+    """Return whether the text is JSON with a top object ``nvbandwidth``."""
     return text.lstrip().startswith("{") and '"nvbandwidth"' in text[:4096]
 
 
 def read(text: str, file: str, options: Options) -> Imported:
-    """Transfers, and notes for everything that is none. Raises InputError."""
+    """Read transfers, and notes for everything else. Raises InputError."""
     top = _top(text, file)
     imported = Imported([], _machine(top, options))
     for message in ("error", "warning"):
@@ -152,7 +152,7 @@ def _pairs(matrix: list[list[str]], read: bool, both: bool) -> Iterator[Cell]:
     for at, row in enumerate(matrix[: 2 * size if both else size]):
         for column, rate in enumerate(row):
             if at % size == column:
-                continue  # a GPU with itself: never measured
+                continue  # a GPU with itself is never measured
             here, peer = f"gpu{at % size}", f"gpu{column}"
             if both and len(matrix) == 3 * size:
                 # Both kinds of test list column -> row first, then row -> column.

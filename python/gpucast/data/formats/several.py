@@ -1,9 +1,9 @@
 """Several files and folders at once.
 
-In a folder, and folders within it, every file of a known format is read; the others are
-counted. Files of a folder that are wrong, or leave open what only the user can say, are left out
-with a warning; a file that the user named is read or refused. A run that two files tell of
-(LAMMPS's screen output and its log) is taken once, and from the one that says all.
+In a folder and its sub-folders, every file of a known format is read; the others are counted. Files
+of a folder that are wrong, or need information from the user, are left out with a warning; a file
+that the user named is read or refused. A run in two files (LAMMPS's screen output and its log) is
+taken once, from the more complete one.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from gpucast.errors import InputError, from_os_error
 _FEW = 3
 _NAMED = 8
 _HEAD = 2**20
-"""Bytes of a file that tell its format; of trajectories no more is read."""
+"""Number of bytes by which a format is recognized; no more of a trajectory is read."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """One file that was read, and the file or folder that the user named."""
+    """A file that was read, and the file or folder that the user named."""
 
     file: str
     source: str
@@ -44,12 +44,12 @@ class Read:
 
 @dataclass
 class Several:
-    """What files and folders held.
+    """The content of files and folders.
 
     Attributes:
-        read: file by file.
-        warnings: those of the files; what many say is one line.
-        notes: what was skipped, one line each.
+        read: the files.
+        warnings: warnings of the files; common ones are merged.
+        notes: skipped files, one line each.
     """
 
     read: list[Read] = field(default_factory=list)
@@ -63,16 +63,16 @@ def read_files(
     name: str | None = None,
     others: Sequence[PathFormat] = (),
 ) -> Several:
-    """Read files, and of folders what is of a known format.
+    """Read files, and the files of known formats in folders.
 
-    ``others``: formats that are known beside those of files' contents; they go first.
+    ``others``: formats that are recognized by path; they are tried first.
 
-    The user's ``gpus`` and ``size`` win over what a single file says; of several they complete
-    those that do not say.
+    The user's ``gpus`` and ``size`` override those of a single file; with several files they
+    complete those without.
 
     Raises:
-        InputError: a file that was named is wrong or not clear and no other file says its runs, or
-            nothing could be read.
+        InputError: a named file is wrong or unclear and no other file has its runs, or nothing
+            could be read.
     """
     check_stated(options)
     several = Several()
@@ -128,7 +128,7 @@ def _beside_one_another(
     failed: dict[str, InputError],
     named: Sequence[str],
 ) -> None:
-    """Take each file of a format as the others make it; what they speak against has failed."""
+    """Interpret the files of a format together; files that contradict the others have failed."""
     if other.together is None:
         return
     while own := [at for at, file_read in enumerate(found.read) if file_read.format is other]:
@@ -147,14 +147,14 @@ def _beside_one_another(
 
 
 def _of(others: Sequence[PathFormat], path: str, name: str | None) -> PathFormat | None:
-    """The other format that a path is of, or that is named."""
+    """The format of a path, or the named one, among the other formats."""
     if name is not None:
         return next((form for form in others if form.name == name), None)
     return next((form for form in others if form.detect(path)), None)
 
 
 def check_stated(options: Options) -> None:
-    """Raise InputError for what no run can have."""
+    """Raise InputError for values that no run can have."""
     if options.from_name is not None:
         compiled(options.from_name, "--from-name", NAMES)
     size, gpus = options.size, options.gpus
@@ -168,8 +168,8 @@ def check_stated(options: Options) -> None:
 
 
 def _together(read: Iterable[Read]) -> list[str]:
-    """The files' warnings; one that more than a few files have names the first of them."""
-    # What is about nothing in particular may be anything: it stands alone.
+    """The files' warnings; a warning of many files names the first of them."""
+    # A warning without a subject may mean anything, so that it is not merged.
     saying: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for file_read in read:
         for one in file_read.imported.remarks:
@@ -184,7 +184,7 @@ def _together(read: Iterable[Read]) -> list[str]:
 
 
 def _models(read: Iterable[Read]) -> list[str]:
-    """Leave out the logs' models of GPUs where they differ, which one machine cannot have."""
+    """Drop the GPU models of logs if they differ, because one machine cannot have several."""
     logs = [
         file_read
         for file_read in read
@@ -209,7 +209,7 @@ def _known(
     notes: list[str],
     others: Sequence[PathFormat],
 ) -> Iterator[str]:
-    """Files of known formats in a folder and below, in the order of their names."""
+    """Files of known formats in a folder and its sub-folders, sorted by name."""
     skipped, seen = 0, 0
     for file in _files(folder):
         seen += 1
@@ -249,8 +249,8 @@ def _is_known(file: str, options: Options, name: str | None) -> bool:
 
 
 def _without_repeated(several: Several, failed: dict[str, InputError]) -> list[tuple[str, str]]:
-    """Leave out files all of whose runs an earlier file has, and unclear files whose runs some file
-    has, which are no failures any more; their names, and that file's."""
+    """Leave out files whose runs are all in an earlier file, and unclear files whose runs are in
+    any file, which are then no failures; return the names of both files."""
     owners: dict[object, str] = {}
     kept, dropped = [], []
     for file_read in several.read:
@@ -273,8 +273,8 @@ def _without_repeated(several: Several, failed: dict[str, InputError]) -> list[t
 
 
 def _left_out(failed: dict[str, InputError]) -> list[str]:
-    """Files of folders that could not be read: a line for those that the user's word would settle,
-    one for those that are wrong."""
+    """Describe the files of folders that could not be read: a line for those that need information
+    from the user, and one for those that are wrong."""
     unclear = {file: error for file, error in failed.items() if isinstance(error, UnclearError)}
     wrong = {file: error for file, error in failed.items() if file not in unclear}
     lines = []
@@ -287,7 +287,7 @@ def _left_out(failed: dict[str, InputError]) -> list[str]:
 
 
 def _listed(failed: Mapping[str, InputError]) -> str:
-    """What is wrong with the first, and the names of the others."""
+    """The error of the first file, and the names of the others."""
     first, *others = failed
     names = [*others[:_NAMED], f"{len(others) - _NAMED} more"][: min(len(others), _NAMED + 1)]
     return f"{failed[first]}" + ("; also " + ", ".join(names) if names else "")

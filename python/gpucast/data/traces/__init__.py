@@ -1,4 +1,4 @@
-"""What a program asked of its GPUs, call by call: reading, steps, summaries."""
+"""Traces of a program's GPU calls: reading, steps, summaries."""
 
 from __future__ import annotations
 

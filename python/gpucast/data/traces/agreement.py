@@ -1,16 +1,16 @@
-"""Whether the steps of several traces of one program are the same stretch of it.
+"""Check that the steps detected in several traces of a program are the same part of it.
 
-What repeats in a trace may be a part of the program's step, or several: a halo exchange that sweeps
-four times between two timings repeats after a sweep on one GPU, where nothing is exchanged, and
-after four on two. A model of both would take a quarter of a step for one. What a step launches on a
-GPU, l, and how often the host waits in it, w, tell:
+The repeating part of a trace may be a part of the program's step, or several steps: a program that
+sweeps four times between two halo exchanges repeats after a sweep on one GPU, where nothing is
+exchanged, and after four on two. A model of both would take a quarter of a step for a step. The
+launches of a step on each GPU, l, and the number of waits of the host in it, w, decide:
 
     l and w are the same                         one step
     l differs, w does not                        the work of a step grows (many kernels, one wait)
-    both grow k times with GPU counts            k of what repeats on fewer GPUs are one step
+    both grow k times with GPU counts            k repeating parts on fewer GPUs are one step
     else                                         not known, and refused
 
-Where the user says what a step is, it is that.
+If the user defines the step, this definition counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gpucast.errors import InputError
 from gpucast.util.units import number
 
 MANY_TIMES = 1.9
-"""As many launches or waits in a step: it may be several."""
+"""A step with this ratio of launches or waits may be several steps."""
 MOST_REPEATS = 8
 WHOLE = 0.05
 """Relative distance to a whole number of repeats."""
@@ -36,12 +36,12 @@ WHOLE = 0.05
 
 @dataclass(frozen=True)
 class Shape:
-    """What a found step of a trace asks for.
+    """The calls of a step that was detected in a trace.
 
     Attributes:
-        file: of the trace; gpus: that it used.
-        calls, launches, waits: of a step in the mean; graphs are launches, and queries of one
-            thread that follow one another are one wait.
+        file: the file of the trace; gpus: the number of GPUs that it used.
+        calls, launches, waits: mean numbers in a step; graphs are launches, and consecutive queries
+            of one thread are one wait.
     """
 
     file: str
@@ -52,12 +52,12 @@ class Shape:
 
     @property
     def a_gpu(self) -> float:
-        """Launches on each GPU."""
+        """The launches on each GPU."""
         return self.launches / self.gpus
 
 
 def shape_of(trace: Trace, steps: Steps, file: str, gpus: int) -> Shape:
-    """What all processes of a trace ask for together, in the steps whose work is recorded."""
+    """Return the calls of all processes of a trace together, in steps whose work is recorded."""
     counts = [_counts(trace.processes[own.process], own) for own in steps.processes]
     return Shape(file, gpus, *np.sum(counts, axis=0).tolist())
 
@@ -67,7 +67,7 @@ def _counts(process: Process, steps: ProcessSteps) -> tuple[float, float, float]
     own = usual(process, steps)
     waits = waiting.of_calls(process)
     calls = among(steps.call_step, own) & ~waiting.asked_again(process, waits)
-    # By the calls' names: the recorder may lack records of kernels.
+    # Counted by the names of calls, because records of kernels may be missing.
     launching = [
         number
         for number, name in process.names.items()
@@ -81,11 +81,11 @@ def _counts(process: Process, steps: ProcessSteps) -> tuple[float, float, float]
 
 
 def repeats(shapes: Sequence[Shape]) -> list[int]:
-    """How many found steps of each trace are one of the program's.
+    """Return how many detected steps of each trace make one step of the program.
 
     Raises:
-        InputError: what repeats is not the same stretch in all of them; which traces, how many
-            calls, and what to do.
+        InputError: the repeating parts of the traces are not the same; the message has the traces,
+            their numbers of calls, and the remedy.
     """
     longest = max(shapes, key=lambda shape: shape.a_gpu)
     return [_repeats(shape, longest) for shape in shapes]
@@ -98,7 +98,7 @@ def _repeats(shape: Shape, longest: Shape) -> int:
         return 1
     if shape.gpus != longest.gpus and np.isfinite(launches):
         times = round(launches)
-        # Some of the waits are for other GPUs.
+        # Some of the waits are those for other GPUs.
         if abs(launches / times - 1) <= WHOLE and times <= MOST_REPEATS and waits >= 0.9 * times:
             return times
     raise InputError(
@@ -116,9 +116,9 @@ def _in_words(shape: Shape) -> str:
 
 
 def unlike(launches: Sequence[float]) -> list[str]:
-    """A warning where steps of some traces may be parts of steps of others.
+    """Return a warning if steps of some traces may be parts of steps of others.
 
-    ``launches``: of each trace's step, on a GPU.
+    ``launches``: the launches on each GPU in a step of each trace.
     """
     if max(launches) < MANY_TIMES * min(launches):
         return []
@@ -130,7 +130,7 @@ def unlike(launches: Sequence[float]) -> list[str]:
 
 
 def said_of_repeats(shapes: Sequence[Shape], times: Sequence[int]) -> list[str]:
-    """A line for each trace of which several repeats were taken for a step."""
+    """Return a line for each trace in which several repeating parts were taken as a step."""
     return [
         f"{shape.file}: {several} of what repeats there are one step, as with more GPUs"
         for shape, several in zip(shapes, times, strict=True)

@@ -1,23 +1,23 @@
-"""The steps of a trace: by a named range, a kernel that begins them, or by what repeats.
+"""Detection of steps in a trace: by a named range, by a kernel that begins them, or by repetition.
 
-**By a kernel.** Which kernel a launch starts, light phases do not hold. What most steps of full
-phases call is their word: the names of the calls in their order. Where that word stands in a light
-phase, a step is. If all its names are the same, the step may be taken to begin at any of its calls,
-which makes it neither longer nor shorter in the mean. Steps of several kinds may have words that
-hold one another. So the same cut is made in full phases, and light ones count only where it gives
-steps there as long as they are known to be.
+**By a kernel.** Light phases do not record which kernel a launch starts. The sequence of call names
+that most steps of full phases have is the pattern of a step, and each occurrence of the pattern in
+a light phase is a step. If all its names are equal, the step may begin at any of its calls, which
+does not change its mean length. Patterns of several kinds of steps may contain each other.
+Therefore full phases are also cut by the pattern, and light ones count only if this cut gives the
+known lengths of steps.
 
-**By what repeats.** In the thread that asks for most of the GPUs' time, the call in which the host
-waits longest in all ends a step. What lies between two of these waits is a part; parts that are
-equal, or nearly so (one has something more), are of one kind. Where one kind makes up most of the
-parts and of the time, each part is a step, and those with something more (every tenth step writes)
-are steps of another kind; else the smallest number of parts after which the sequence repeats is a
-step, cut where the host waits longest. A program that never waits is cut in the sequence of its
-calls, where the thread pauses longest. Who knows better names a range or a kernel.
+**By repetition.** In the thread that launches most of the GPUs' time, the call with the longest
+total wait of the host ends a step. The calls between two of these waits are a part; parts that are
+equal, or nearly so (one has additional calls), are of one kind. If one kind makes up most of the
+parts and of the time, each part is a step, and those with additional calls (every tenth step
+writes) are steps of another kind; otherwise the smallest number of parts after which the sequence
+repeats is a step, cut where the host waits longest. A program that never waits is cut in the
+sequence of its calls, where the thread pauses longest. Users can name a range or a kernel instead.
 
-Steps that repeat count only where there are at least five of a kind, with most of the GPUs' time.
-Casas, Badia, Labarta (Euro-Par 2007) find periods by the autocorrelation of a signal in time; here
-it is that of the calls, which neither noise in times nor waiting blurs.
+Repeating steps count only if there are at least five of a kind, with most of the GPUs' time. Casas,
+Badia, Labarta (Euro-Par 2007) find periods by the autocorrelation of a signal in time; here it
+is that of the calls, which noise in times and waiting do not affect.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from gpucast.data.traces.work_names import short
 from gpucast.errors import InputError
 
 KERNEL = "kernel:"
-"""Before the name of a kernel that begins steps, where a range could be named."""
+"""Prefix of a kernel's name in place of the name of a range."""
 
 
 def find_steps(trace: Trace, range_name: str | None = None) -> Steps:
-    """The steps of each process that uses a GPU.
+    """Return the steps of each process that uses a GPU.
 
     Args:
-        range_name: name of the NVTX ranges that are steps; a number behind it tells none apart.
-            ``kernel:NAME``: a step is from one launch of a kernel to the next, whose name has NAME
-            in it.
+        range_name: name of the NVTX ranges that are steps, without a number at its end.
+            ``kernel:NAME``: a step lasts from one launch of a kernel whose name contains NAME to
+            the next.
 
     Raises:
-        InputError: no such range, or no repeating step; what to do.
+        InputError: there is no such range, or no repeating step; the message has the remedy.
     """
 
     def steps_of(process: Process) -> ProcessSteps | None:
@@ -108,13 +108,13 @@ def _none_repeats(trace: Trace, ranges: Counter[str]) -> str:
 
 
 SAME: Final = 0.05
-"""Share by which the median of steps of full phases, cut again, may lie beside their quartiles."""
+"""Share by which the median of full-phase steps, cut again, may lie outside their quartiles."""
 
 
 def by_kernel(process: Process, kernel: str) -> ProcessSteps | None:
-    """From each launch of a kernel to the next one, of the thread that launches it most.
+    """Return steps from each launch of a kernel to the next, in the thread that launches it most.
 
-    None where it is launched less than twice. ``kernel``: what its name has in it.
+    None if it is launched less than twice. ``kernel``: a part of its name.
     """
     names = process.names.items()
     numbers = [number for number, name in names if kernel in name or kernel in short(name)]
@@ -142,10 +142,10 @@ def by_kernel(process: Process, kernel: str) -> ProcessSteps | None:
 def _light_steps(
     process: Process, sequence: Sequence, begins: Ints, ends: Ints
 ) -> tuple[Ints, Ints]:
-    """Begins and ends of the steps of light phases, ns; none where the word does not tell.
+    """Begins and ends of the steps of light phases, ns; none if the pattern is ambiguous.
 
     Args:
-        begins, ends: of steps of full phases, ns.
+        begins, ends: those of steps of full phases, ns.
     """
     tokens, start_ns = sequence.tokens, sequence.start_ns
     first, last = np.searchsorted(start_ns, begins), np.searchsorted(start_ns, ends)
@@ -175,16 +175,17 @@ _NUMBER = re.compile(r"[\s#:_-]*(\d+|\*)$")
 
 
 def by_range(process: Process, name: str) -> ProcessSteps | None:
-    """From each range's begin to the next one's: work between two ranges belongs to the first.
+    """Return steps from the begin of each range to that of the next: work between two ranges
+    belongs to the first.
 
-    None where fewer than two ranges have that name.
+    None if fewer than two ranges have that name.
     """
     ranges = _named_ranges(process, name)
     if len(ranges) < 2:
         return None
     bounds = ranges["start_ns"].to_numpy()
     lengths = (ranges["end_ns"] - ranges["start_ns"]).to_numpy()
-    # The last range is a step, too, where nothing comes between ranges.
+    # If nothing lies between ranges, the last range is a step as well.
     if np.median(np.diff(bounds) - lengths[:-1]) <= 0.02 * np.median(lengths):
         bounds = np.append(bounds, ranges["end_ns"].iloc[-1])
     shown = name if ranges["name"].nunique() == 1 else f"{_unnumbered(name)} *"
@@ -195,7 +196,8 @@ def by_range(process: Process, name: str) -> ProcessSteps | None:
 
 
 def counted_ranges(process: Process) -> Counter[str]:
-    """How many ranges there are of each name; numbered ones that come once count as ``step *``."""
+    """Return the number of ranges of each name; numbered ones that occur once count as ``step
+    *``."""
     by_name = Counter(process.name_of(number) for number in process.ranges["name"].to_numpy())
     counts: Counter[str] = Counter()
     for name, count in by_name.items():
@@ -205,16 +207,16 @@ def counted_ranges(process: Process) -> Counter[str]:
 
 
 def _unnumbered(name: str) -> str:
-    """A range's name without the number behind it: ``step`` of ``step 127``, and of ``step *``."""
+    """The name of a range without a number at its end: ``step`` for ``step 127`` and ``step *``."""
     return _NUMBER.sub("", name) or name
 
 
 def _named_ranges(process: Process, name: str) -> pd.DataFrame:
-    """The ranges of a name, of the thread that has most of them, in time.
+    """The ranges of a name, in the thread that has most of them, in order of time.
 
-    Names that differ by a number only are one: ``ProfilerStep``, ``ProfilerStep#*`` and
-    ``ProfilerStep#20`` name all of ``ProfilerStep#20``, ``ProfilerStep#21``, ..., but where there
-    are several ranges of the very name, it names those. Ranges within one of the same name are
+    Names that differ only in a number are equal: ``ProfilerStep``, ``ProfilerStep#*`` and
+    ``ProfilerStep#20`` all name ``ProfilerStep#20``, ``ProfilerStep#21``, ..., unless several
+    ranges have exactly the given name, which are then meant. Ranges inside one of the same name are
     left out.
     """
     names = process.names.items()
@@ -234,17 +236,17 @@ def _named_ranges(process: Process, name: str) -> pd.DataFrame:
 LEAST_SHARE = 0.8
 """Share of the GPUs' time between the first and the last step that must be in steps."""
 LEAST_OF_REST = 0.5
-"""The same of the time from the first step to the trace's end. What comes before is warm-up."""
+"""The same for the time from the first step to the end of the trace; the time before is warm-up."""
 USUAL = 0.7
-"""Share of the parts that are of one kind where each part is a step."""
+"""Each part is a step if this share of the parts is of one kind."""
 _WAITS_TRIED = 6
 _THREADS_TRIED = 4
 _AS_OFTEN = 0.25
-"""A part that comes less often than this times the most frequent one comes now and then."""
+"""A part is occasional if it occurs less often than this multiple of the most frequent one."""
 
 
 def by_period(process: Process) -> ProcessSteps | None:
-    """What repeats, or None."""
+    """Return the steps that repeat, or None."""
     for sequence in of_threads(process)[:_THREADS_TRIED]:
         if not sequence.gpu_ns.sum():
             break
@@ -258,7 +260,7 @@ def by_period(process: Process) -> ProcessSteps | None:
 
 
 def _longest_waits(sequence: Sequence) -> list[int]:
-    """Tokens in which the host waits, those that take longest in all first."""
+    """Tokens in which the host waits, sorted by total time, longest first."""
     waits = sequence.waits != waiting.NOTHING
     tokens, taken = sequence.tokens[waits], (sequence.end_ns - sequence.start_ns)[waits]
     often = np.bincount(tokens) >= FEWEST_REPEATS
@@ -267,12 +269,12 @@ def _longest_waits(sequence: Sequence) -> list[int]:
 
 
 def _readings(sequence: Sequence, wait: int | None) -> Iterator[Ints]:
-    """Which tokens end a step, in the order in which it is likely: some of those that wait.
+    """Yield sets of waiting tokens that may end a step, the most probable first.
 
-    Where most parts between waits are of one kind, each that does all that this kind does ends a
-    step, whatever else it does; parts of another kind go to the step after them. Or parts
-    alternate, and several make a step; what comes now and then counts as the usual kind if it
-    nearly is.
+    If most parts between waits are of one kind, each part that contains the calls of this kind ends
+    a step, whatever else it has; parts of another kind belong to the next step. Otherwise parts
+    alternate, and several make a step; occasional parts count as the usual kind if they are
+    similar.
     """
     if wait is None:
         pauses = np.append(sequence.start_ns[1:] - sequence.end_ns[:-1], 0)
@@ -298,12 +300,12 @@ def _readings(sequence: Sequence, wait: int | None) -> Iterator[Ints]:
     weights = (sequence.end_ns - sequence.start_ns)[lasts].astype(float)
     places = repetition.rhythm(kinds, weights)
     several = [] if places is None else [lasts[places]]
-    # The first part holds all that the program did before.
+    # The first part contains everything before.
     if np.mean(are_usual[1:]) < USUAL:
         yield from several
         return
-    # Where other parts take most of the time, or launch all there is, what they end is rather the
-    # step. (Where steps begin does not change with what times them, now and then.)
+    # If other parts take most of the time, or have all launches, steps rather end with them.
+    # (Occasional timing calls do not change where steps begin.)
     launched = np.concatenate([[0], np.cumsum(sequence.launches)])
     launches = launched[ends] > launched[begins]
     seconds = (sequence.end_ns[lasts] - sequence.start_ns[begins])[1:]
@@ -314,9 +316,9 @@ def _readings(sequence: Sequence, wait: int | None) -> Iterator[Ints]:
 
 
 def _steps(process: Process, sequence: Sequence, ends: Ints, wait: int | None) -> ProcessSteps:
-    """Steps that end with these tokens: where the wait is over, or the next call begins.
+    """Steps that end with these tokens: at the end of the wait, or at the begin of the next call.
 
-    What comes before the first end is warm-up and a step, which is taken to have as many calls as
+    Before the first end there are warm-up and one step, which is assumed to have as many calls as
     most.
     """
     length = int(np.bincount(np.diff(ends)).argmax())
@@ -339,13 +341,13 @@ def _steps(process: Process, sequence: Sequence, ends: Ints, wait: int | None) -
     where = "cut at a pause of the thread" if wait is None else f"ends where {call} waits"
     how = f"{usual} call{'s' * (usual != 1)}{of_others} that repeat, {where}"
     if ends[0] == -1 and steps.count > FEWEST_REPEATS:
-        # What the host did before its first call of all is not known.
+        # The time of the host before its first call is not known.
         steps.kept[0] = False
     return replace(steps, how=how)
 
 
 def _counts(process: Process, steps: ProcessSteps) -> bool:
-    """Whether the steps are enough of a kind and hold enough of the GPUs' time."""
+    """Whether there are enough steps of a kind, with enough of the GPUs' time."""
     work = process.work
     taken = (work["end_ns"] - work["start_ns"]).to_numpy().astype(float)
     regular = taken[np.isin(steps.work_step, np.flatnonzero(steps.kind >= 0))].sum()

@@ -1,4 +1,5 @@
-"""What readers of other programs' traces share: names, nested calls, events without a number."""
+"""Common parts of readers of other programs' traces: names, nested calls, events without a
+number."""
 
 from __future__ import annotations
 
@@ -28,31 +29,31 @@ MEMORIES = {
     "managed static": tables.MANAGED,
     "unified": tables.MANAGED,
 }
-"""Kinds of memory by the words that Nsight Systems and Kineto use."""
+"""Kinds of memory by the words of Nsight Systems and Kineto."""
 
 
 @dataclass
 class Names:
-    """Texts and their numbers, from 1."""
+    """Texts, numbered from 1."""
 
     numbers: dict[str, int] = field(default_factory=dict)
 
     def number(self, text: str) -> int:
-        """The number of a text, the same each time."""
+        """Return the number of a text, always the same."""
         return self.numbers.setdefault(text, len(self.numbers) + 1)
 
     def all_of(self, texts: Iterable[str]) -> list[int]:
-        """The number of each text."""
+        """Return the number of each text."""
         return [self.number(text) for text in texts]
 
     @property
     def texts(self) -> dict[int, str]:
-        """Texts by number."""
+        """Return the texts by number."""
         return {number: text for text, number in self.numbers.items()}
 
 
 def call_name(text: str) -> str:
-    """``cudaMemcpyAsync`` of ``cudaMemcpyAsync_ptsz_v7000``."""
+    """Return ``cudaMemcpyAsync`` for ``cudaMemcpyAsync_ptsz_v7000``."""
     return _VERSIONS.sub("", text)
 
 
@@ -60,9 +61,9 @@ def process(
     calls: pd.DataFrame, work: pd.DataFrame, waits: pd.DataFrame, ranges: pd.DataFrame,
     names: Names, flags: dict[tuple[int, int], int], **facts: Any,
 ) -> Process:  # fmt: skip
-    """A process of these tables, in any order of rows, and facts.
+    """Return a process from tables with rows in any order, and facts.
 
-    ``flags``: of streams, by context and stream.
+    ``flags``: flags of streams, by context and stream.
     """
     calls = _outermost(calls, work, waits)
     _mark_asynchronous(work, calls, names)
@@ -76,8 +77,8 @@ def process(
 def _outermost(calls: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
     """The calls that no other call of their thread contains.
 
-    The runtime's calls make driver's calls, whose work then is theirs: correlations of inner calls
-    are renamed in ``others`` (work and waits), in place.
+    Calls of the runtime make calls of the driver, whose work then belongs to the former:
+    correlations of inner calls are replaced in ``others`` (work and waits), in place.
     """
     ordered = calls.sort_values(
         ["thread", "start_ns", "end_ns"], ascending=[True, True, False], kind="stable",
@@ -100,22 +101,22 @@ def _outermost(calls: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_start(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows in time."""
+    """The rows in order of time."""
     return rows.sort_values("start_ns", kind="stable", ignore_index=True)
 
 
 def _mark_asynchronous(work: pd.DataFrame, calls: pd.DataFrame, names: Names) -> None:
-    """Work asked for by calls whose name says so: the formats do not tell it themselves."""
+    """Mark work as asynchronous by the names of its calls, because the formats do not state it."""
     asynchronous = [number for text, number in names.numbers.items() if "Async" in text]
     calls = calls[calls["name"].isin(asynchronous)]
     work["asynchronous"] = work["correlation"].isin(calls["correlation"]).astype("uint8")
 
 
 def _number_recordings(waits: pd.DataFrame) -> pd.DataFrame:
-    """Waits for events with the number of the recording they wait for, where it is not known.
+    """Add the number of the recording to waits for events that lack it.
 
-    The recording is then the last of that event before the wait, in the order of the calls, as
-    Kineto and Nsight Systems take it.
+    It is the last recording of that event before the wait, in order of the calls, as in Kineto and
+    Nsight Systems.
     """
     if waits["recording"].any() or not (waits["kind"] == tables.EVENT_RECORDED).any():
         return waits
@@ -130,7 +131,7 @@ def _number_recordings(waits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _streams_of(work: pd.DataFrame, flags: dict[tuple[int, int], int]) -> pd.DataFrame:
-    """The streams that work ran in; flags by context and stream, 1 (blocking) where not known."""
+    """The streams of the work; flags by context and stream, 1 (blocking) if not known."""
     keys = work[["context", "device", "stream"]].drop_duplicates()
     known = [
         flags.get((context, stream), tables.BLOCKING)

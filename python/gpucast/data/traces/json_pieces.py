@@ -1,6 +1,6 @@
-"""A JSON text that is read in pieces, because its list of events may be as large as it likes.
+"""A JSON text that is read in pieces, because its list of events may be very long.
 
-No more than one value is in memory at once, but for what is kept of it.
+Only one value is in memory at a time, apart from values that the caller keeps.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from gpucast.util import limits
 
 _PIECE = 1 << 20
 _WORD = 64
-"""Characters at the end of a piece that may be the beginning of a number or word."""
+"""Characters at the end of a piece that may begin a number or word."""
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
 class JsonPieces:
-    """Where one is in a text.
+    """A position in a text.
 
     Raises:
-        ValueError, RecursionError: by all methods, where the text is no JSON.
-        InputError: by all methods, where it is larger than is read.
+        ValueError, RecursionError: by all methods, if the text is not JSON.
+        InputError: by all methods, if the text is too large.
     """
 
     def __init__(self, stream: BinaryIO, file: str) -> None:
@@ -38,9 +38,10 @@ class JsonPieces:
         self._ended = False
 
     def read(self, listed: str, take: Callable[[object], None]) -> dict[str, object]:
-        """The object that the text is, without the list with this key, whose items ``take`` gets.
+        """Return the object of the text without the list with this key, whose items are passed to
+        ``take``.
 
-        A text that is a list is that list, of an object with nothing else.
+        If the text is a list, it is that list, and the object is empty.
         """
         document: dict[str, object] = {}
         if self._next() == "[":
@@ -56,7 +57,7 @@ class JsonPieces:
         return document
 
     def _keys(self) -> Iterator[str]:
-        """The keys of an object; who takes one reads its value before the next."""
+        """Yield the keys of an object; the caller reads the value of a key before the next."""
         self._skip("{")
         if self._next() == "}":
             self._skip("}")
@@ -96,14 +97,14 @@ class JsonPieces:
                 if not is_cut or not self._more():
                     raise ValueError(error.msg) from None
                 continue
-            # A number at the end of a piece may go on in the next.
+            # A number at the end of a piece may continue in the next.
             if end == len(self._text) and self._more():
                 continue
             self._at = end
             return value
 
     def _next(self) -> str:
-        """The next character that is not blank; "" at the end."""
+        """The next non-blank character; "" at the end."""
         while True:
             blank = _BLANK.match(self._text, self._at)
             assert blank is not None
@@ -117,7 +118,7 @@ class JsonPieces:
         self._at += 1
 
     def _more(self) -> bool:
-        """Take another piece, and forget what was read."""
+        """Read another piece, and drop the text before the position."""
         if self._ended:
             return False
         piece = self._stream.read(_PIECE)

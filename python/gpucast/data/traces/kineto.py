@@ -52,11 +52,11 @@ UNFIT = "host times hold the cost of PyTorch's profiler: forecasts of host-bound
 
 Event = Mapping[str, Any]
 Events = list[tuple[int, Event]]
-"""With their places in the file's list."""
+"""Events with their positions in the file's list."""
 
 
 def detect(head: bytes) -> bool:
-    """Whether a file that begins with these bytes is such a trace; never raises."""
+    """Return whether a file that begins with these bytes is such a trace; never raises."""
     if head.startswith(_GZIP):
         try:
             head = zlib.decompressobj(31).decompress(head)
@@ -68,10 +68,10 @@ def detect(head: bytes) -> bool:
 
 
 def read(path: PathLike) -> Trace:
-    """The trace in a file.
+    """Read the trace in a file.
 
     Raises:
-        InputError: no JSON, or one without CUDA calls or work; the event that is wrong.
+        InputError: the file is not JSON, or has no CUDA calls or work, or a wrong event.
     """
     file = str(path)
     events = _Events(file)
@@ -99,7 +99,7 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "event": ("event_id", "wait_on_cuda_event_id"),
     "recording": ("wait_on_cuda_event_record_corr_id",),
 }  # fmt: skip
-"""Where an event's arguments say the numbers of a table's columns: the first that is there."""
+"""Names of an event's arguments for the columns of a table; the first that exists counts."""
 _READ = {
     *(name for names in _ARGUMENTS.values() for name in names), "fromDevice", "toDevice", "grid",
     "block", "cuda_sync_kind",
@@ -109,7 +109,7 @@ _KEPT = {*_CALLS, *_WORK, "cuda_sync", "cuda_event", "user_annotation"}
 
 @dataclass
 class _Events:
-    """What is kept of a list of events: those that are read here, with their places in the list."""
+    """The events of a list that are used here, with their positions in the list."""
 
     file: str
     by_category: dict[str, Events] = field(default_factory=dict)
@@ -210,7 +210,7 @@ class _Kineto:
             kind = str(event["args"].get("cuda_sync_kind", event.get("name")))
             rows.append((event, {"kind": _WAITS.get(kind, 0), **self._span(at, event)}))
         for _, event in events.get("cuda_event", ()):
-            # The correlation of the call that recorded it numbers a recording as well.
+            # The correlation of the recording call is also the number of the recording.
             own = {"kind": tables.EVENT_RECORDED, "recording": _number(event, "correlation")}
             rows.append((event, own | {"start_ns": 0, "end_ns": 0}))
         return _framed("waits", rows)
@@ -230,8 +230,8 @@ class _Kineto:
 
 
 def _framed(table: str, rows: list[tuple[Event, dict[str, int]]]) -> pd.DataFrame:
-    """Events as a table: what each row says beside its event, else what the event's arguments do,
-    else 0."""
+    """Events as a table: values come from the row's own fields, or else the event's arguments, or
+    else are 0."""
     columns = {name: _ARGUMENTS.get(name, ()) for name in tables.COLUMNS[table]}
     return tables.frame(
         table,
@@ -243,7 +243,7 @@ def _framed(table: str, rows: list[tuple[Event, dict[str, int]]]) -> pd.DataFram
 
 
 def _of_kind(event: Event, kind: int, names: foreign.Names) -> dict[str, int]:
-    """What kernels, copies and memsets say each beside their times and places."""
+    """The specific fields of kernels, copies and memsets."""
     text = str(event.get("name", ""))
     if kind == tables.KERNEL:
         return {
@@ -267,7 +267,7 @@ def _of_kind(event: Event, kind: int, names: foreign.Names) -> dict[str, int]:
 
 
 def _number(event: Event, *keys: str) -> int:
-    """The first of these arguments that is there; 0 for none, and for "none" written as -1."""
+    """The first existing one of these arguments; 0 without any, and for -1, which means none."""
     for key in keys:
         value = event["args"].get(key)
         if isinstance(value, int) and not isinstance(value, bool):

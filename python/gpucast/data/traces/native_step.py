@@ -1,18 +1,18 @@
-"""The native step: how long a traced program's steps take without a recorder, as far as it tells.
+"""The native step: the time of a traced program's steps without the recorder, as far as known.
 
-One number for all that state it (``gpucast trace show``, ``import``, ``what-if``, ``compare``): the
-median of the typical steps of the usual kind that recording disturbed least,
+All commands that state it (``gpucast trace show``, ``import``, ``what-if``, ``compare``) use this
+number: the median of the typical steps of the usual kind that recording disturbed least,
 
-    measured without a recorder, where the trace says so (``seconds_untraced``); else
-    of light phases, less what noting their calls takes; else of full phases.
+    measured without a recorder, if the trace states it (``seconds_untraced``); else of light
+    phases, less the time of recording their calls; else of full phases.
 
-Recording makes no step shorter: where those of full phases are, they count.
+Recording makes no step shorter: if steps of full phases are shorter, they count.
 
-A call is noted behind its return, before the program goes on: the shortest gaps between calls tell
-how long that takes, as the program does nothing in them. A step is longer by as much for each call
-that waits. The note of another call is hidden where the host waits later anyway; it counts by the
-share of a step in which the host does not wait. (Against simulations of 50 traces without the
-notes: within 1 % of a step in three quarters, 4 % in all but one.)
+A call is recorded after its return, before the program continues. The shortest gaps between calls,
+in which the program does nothing, show the time of this. It lengthens a step for each call that
+waits. For other calls it is hidden if the host waits later anyway; it counts by the share of a step
+in which the host does not wait. (Compared with simulations of 50 traces without it, the error is
+within 1 % of a step in three quarters, and 4 % in all but one.)
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from gpucast.data.traces.steps import ProcessSteps, among
 from gpucast.data.traces.trace import Process
 
 FEWEST_LIGHT: Final = 5
-"""Light steps that tell how long a step takes alone."""
+"""Number of light steps that determine the native step."""
 ENOUGH_WORK: Final = 0.8
-"""Share of the calls with work that most steps have, below which a step lacks some."""
+"""A step with a smaller share of the calls with work that most steps have lacks some."""
 MOST_NOTE: Final = 0.5e-6
-"""s that noting a call takes between it and the next: more is the program's own."""
+"""Seconds of recording a call before the next; longer gaps are the program's own."""
 
 
 @dataclass(frozen=True)
 class NativeSteps:
-    """The steps that tell.
+    """The steps that determine the native step.
 
     Attributes:
-        seconds: s of each, in time.
-        alone: whether they are as without a recorder, or nearly.
-        light: s of a step of light phases as recorded there, median; None where it does not count.
+        seconds: the time of each, in order.
+        alone: whether they are, or nearly are, as without a recorder.
+        light: the median recorded step of light phases, s; None if it does not count.
     """
 
     seconds: NDArray[np.float64]
@@ -58,7 +58,8 @@ class NativeSteps:
 def native_steps(
     process: Process, steps: ProcessSteps, untraced: float | None = None
 ) -> NativeSteps:
-    """The native steps of a process; ``untraced``: s of one measured without a recorder."""
+    """Return the native steps of a process; ``untraced``: seconds of a step measured without a
+    recorder."""
     if untraced is not None:
         return NativeSteps(np.array([untraced]), True)
     full = steps.seconds[usual(process, steps)]
@@ -74,16 +75,16 @@ def native_steps(
 
 
 def usual(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
-    """Typical steps of the usual kind whose work is recorded; of any kind, or any at all, where
-    there are none."""
+    """Return the typical steps of the usual kind whose work is recorded; without these, typical
+    steps of any kind, or any steps."""
     full = (steps.phase == phases.FULL) & with_work(process, steps)
     choices = (steps.kept & full & (steps.kind == 0), steps.kept & full, full)
     return next((choice for choice in choices if choice.any()), np.ones(steps.count, bool))
 
 
 def with_work(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
-    """Which steps have as many calls with work on record as most of their kind: a recorder may miss
-    some."""
+    """Return which steps have as many recorded calls with work as most of their kind: a recorder
+    may miss some."""
     rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
     step = steps.call_step[np.unique(rows[rows >= 0])]
     count = np.bincount(step[step >= 0], minlength=steps.count)[: steps.count]
@@ -97,14 +98,14 @@ def with_work(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
 
 
 def light_steps(steps: ProcessSteps) -> NDArray[np.bool_] | None:
-    """Typical steps of the usual kind of which calls alone were recorded; None where they are too
-    few."""
+    """Return the typical steps of the usual kind of which only calls were recorded; None if they
+    are too few."""
     own = steps.kept & (steps.phase == phases.LIGHT) & (steps.kind == 0)
     return own if np.count_nonzero(own) >= FEWEST_LIGHT else None
 
 
 def _noted(process: Process, steps: ProcessSteps, own: NDArray[np.bool_]) -> float:
-    """s by which notes make the light steps longer, each."""
+    """Seconds by which recording lengthens each light step."""
     calls = process.calls
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     drives = (calls["thread"] == steps.thread).to_numpy()
@@ -122,5 +123,5 @@ def _noted(process: Process, steps: ProcessSteps, own: NDArray[np.bool_]) -> flo
 
 
 def note(gaps: NDArray[np.float64]) -> float:
-    """s that noting a call takes behind it: the shortest gaps between calls, s."""
+    """Return the seconds of recording a call, from the shortest gaps (s) between calls."""
     return min(float(np.quantile(gaps, 0.1)), MOST_NOTE) if gaps.size else 0.0

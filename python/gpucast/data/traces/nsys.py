@@ -1,9 +1,9 @@
 """Nsight Systems' sqlite export (``nsys export --type sqlite``) as a trace.
 
-Tables and columns: NVIDIA's "SQLite Export Schema Reference". Tables are there only where something
-was recorded, and columns differ by version; numbers of enumerations are looked up in the export's
-own ENUM tables. Times are ns since the session began, a process is ``globalTid`` without its last
-24 bits, a thread is these.
+Tables and columns: NVIDIA's "SQLite Export Schema Reference". Tables exist only if something was
+recorded, and columns differ by version; numbers of enumerations are looked up in the export's own
+ENUM tables. Times are ns since the session began, a process is ``globalTid`` without its last 24
+bits, a thread is these.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ _LONGEST_DEFAULT = 20
 
 
 def _cell(column: str) -> str:
-    """A column of a query: whole numbers, texts where there may be such; else a text, or NULL."""
+    """A column of a query: whole numbers, or texts where these are allowed; otherwise a text, or
+    NULL."""
     if column in _TEXTS:  # PROCESSES.name is the number of a text
         return f"CASE WHEN typeof(\"{column}\") IN ('integer', 'text') THEN \"{column}\" END"
     kind = f'typeof("{column}")'
@@ -78,15 +79,16 @@ def _cell(column: str) -> str:
 
 
 def detect(head: bytes) -> bool:
-    """Whether a file that begins with these bytes is an sqlite database."""
+    """Return whether a file that begins with these bytes is an sqlite database."""
     return head.startswith(b"SQLite format 3\x00")
 
 
 def read(path: PathLike) -> Trace:
-    """The trace in an export.
+    """Read the trace in an export.
 
     Raises:
-        InputError: no export of Nsight Systems, or one without CUDA calls or work: the table.
+        InputError: the file is not an export of Nsight Systems, or has no CUDA calls or work; the
+            table is named.
     """
     file = str(path)
     try:
@@ -101,10 +103,10 @@ def read(path: PathLike) -> Trace:
 
 @dataclass
 class _Export:
-    """An export that is open.
+    """An open export.
 
     Attributes:
-        rows, characters: how many more are read.
+        rows, characters: the remaining numbers that may be read.
     """
 
     connection: sqlite3.Connection
@@ -144,7 +146,7 @@ class _Export:
         for rows in parts.values():
             rows[["start", "end"]] += began
         owners: list[int] = calls["process"].drop_duplicates().tolist()
-        if len(owners) == 1:  # the work of exports without processes is the only one's
+        if len(owners) == 1:  # the work of exports without processes belongs to the only one
             work["process"] = waits["process"] = owners[0]
         processes = tuple(
             self._process(
@@ -232,7 +234,7 @@ class _Export:
 
     @cached_property
     def _tables(self) -> set[str]:
-        # Views and virtual tables have no page of their own: they compute what they hold.
+        # Views and virtual tables have no pages of their own, because their content is computed.
         names = self.connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
         )
@@ -241,17 +243,17 @@ class _Export:
     def _table(
         self, name: str, needed: tuple[str, ...], optional: tuple[str, ...] = ()
     ) -> pd.DataFrame:
-        """Columns of a table: whole numbers, -1 where an optional one is missing, or texts, None
-        there; no rows where the table is missing.
+        """Columns of a table: whole numbers (-1 if an optional one is missing) or texts (None
+        then); no rows if the table is missing.
 
         Raises:
-            InputError: a column that is missing, or holds what it should not; too many rows.
+            InputError: a column is missing or holds wrong values, or there are too many rows.
         """
         columns = list(dict.fromkeys((*needed, *optional)))
         if name not in self._tables:
             return pd.DataFrame(columns=columns, dtype="int64")
-        # Columns that are computed are not in the list. A default takes no place in the file, and
-        # may be of any length in every row.
+        # Computed columns are not in the list. A default value takes no space in the file, but may
+        # be of any length in every row.
         listed = self.connection.execute(f'PRAGMA table_info("{name}")').fetchall()
         there = {row[1] for row in listed if len(row[4] or "") <= _LONGEST_DEFAULT}
         for column in needed:
@@ -271,7 +273,7 @@ class _Export:
         return rows.assign(**{column: lacking[column] for column in set(columns) - set(known)})
 
     def _checked(self, rows: pd.DataFrame, table: str) -> pd.DataFrame:
-        """Rows whose numbers are numbers, with 0 in place of NULL, but in ranges."""
+        """Check that the numbers of rows are numbers; NULL becomes 0, except in ranges."""
         for column in rows:
             place = f"{table}.{column}"
             if column in _TEXTS:
@@ -291,7 +293,7 @@ class _Export:
         return rows
 
     def _memories(self) -> dict[int, int]:
-        """Our kinds of memory by the export's numbers."""
+        """Our kinds of memory, by the export's numbers."""
         rows = self._table("ENUM_CUDA_MEM_KIND", ("id",), ("label", "name"))
         words = rows["label"].where(rows["label"].notna(), rows["name"]).astype(str).str.lower()
         words = words.str.replace("cuda_memopr_memory_kind_", "")

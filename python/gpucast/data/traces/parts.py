@@ -1,15 +1,15 @@
-"""T_gpu, T_cpu and T_com of traced steps, and what a step asks for.
+"""T_gpu, T_cpu and T_com of traced steps, and the work of a step.
 
     T_gpu   while a kernel (or a memset, or a graph) runs on any GPU
-    T_com   of the rest, while a copy runs, or the thread that drives the steps is in a CUDA call:
-            it asks for work, or waits
-    T_cpu   what is left: the thread is outside of CUDA, and the GPUs have nothing to do
+    T_com   otherwise, while a copy runs, or the thread that drives the steps is in a CUDA call, in
+            which it launches work or waits
+    T_cpu   otherwise: the thread is outside of CUDA, and the GPUs are idle
 
-so that the three add up to the step. Work hidden behind kernels is nobody's: copies beside them
-count as T_gpu, as what the model's terms call so does. All are means over typical steps in which
-the GPUs' work was recorded. Such steps are longer than others by what recording costs the host,
-in its calls and between them: a step's time is the native one (``native_step``); kernels keep
-theirs, and T_com and T_cpu share the rest as they did in full phases.
+so that the three add up to the step. Work hidden behind kernels does not count: copies during
+kernels belong to T_gpu, as in the terms of the model. All are means over typical steps in which the
+GPUs' work was recorded. Such steps are longer than others by the host's time for recording, in
+calls and between them: the time of a step is the native one (``native_step``); kernels keep theirs,
+and T_com and T_cpu share the rest in proportion to full phases.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from gpucast.data.traces.trace import Process
 Ints = NDArray[np.int64]
 
 LEAST_REST = 0.5
-"""Recording takes the host's time; where it seems to have taken more than that of what is not
-kernels, kernels were longer, too."""
+"""Recording takes host time; if it seems to have taken more than this share of the time without
+kernels, kernels were longer as well."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class StepParts:
 
     @property
     def seconds(self) -> float:
-        """What the step takes."""
+        """The time of the step."""
         return self.gpu + self.cpu + self.com
 
     def times(self, repeats: float) -> StepParts:
-        """The parts of several steps one after another."""
+        """Return the parts of several consecutive steps."""
         return StepParts(repeats * self.gpu, repeats * self.cpu, repeats * self.com)
 
     def lasting(self, seconds: float) -> StepParts:
-        """A step of the same work that takes so long: kernels keep their time where at least
-        ``LEAST_REST`` of the rest's share is left."""
+        """Return the parts of a step with the same work that takes ``seconds``: kernels keep their
+        time if at least ``LEAST_REST`` of the rest's share remains."""
         rest = self.cpu + self.com
         if rest <= 0:
             return StepParts(seconds, 0.0, 0.0)
@@ -60,11 +60,11 @@ class StepParts:
 
 @dataclass(frozen=True)
 class StepWork:
-    """What a step asks for; means over typical steps.
+    """The work of a step; means over typical steps.
 
     Attributes:
-        up, down, between: bytes to GPUs, from them, and from GPU to GPU.
-        launches, copies, waits: calls; graphs are launches.
+        up, down, between: bytes to GPUs, from them, and between GPUs.
+        launches, copies, waits: numbers of calls; graphs are launches.
     """
 
     up: float
@@ -76,7 +76,7 @@ class StepWork:
 
 
 def parts_of(process: Process, steps: ProcessSteps) -> StepParts:
-    """Parts of the steps whose work is recorded, as recorded."""
+    """Return the parts of the steps whose work is recorded, as recorded."""
     own = usual(process, steps)
     begins, ends = steps.begins_ns[:-1][own], steps.begins_ns[1:][own]
     work = process.work
@@ -93,7 +93,7 @@ def parts_of(process: Process, steps: ProcessSteps) -> StepParts:
 
 
 def work_of(process: Process, steps: ProcessSteps) -> StepWork:
-    """What the steps whose work is recorded ask for."""
+    """Return the work of the steps whose work is recorded."""
     own = usual(process, steps)
     count = np.count_nonzero(own)
     work = process.work[among(steps.work_step, own)]
@@ -117,14 +117,14 @@ def work_of(process: Process, steps: ProcessSteps) -> StepWork:
 
 @dataclass(frozen=True)
 class Union:
-    """Intervals of time that neither overlap nor touch, ascending."""
+    """Disjoint intervals of time, ascending."""
 
     starts: Ints
     ends: Ints
 
     @classmethod
     def of(cls, starts: ArrayLike, ends: ArrayLike) -> Union:
-        """The union of intervals [start, end)."""
+        """Return the union of intervals [start, end)."""
         begins, stops = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
         order = np.argsort(begins, kind="stable")
         begins, stops = begins[order], stops[order]
@@ -142,11 +142,11 @@ class Union:
         )
 
     def within(self, begins: Ints, ends: Ints) -> Ints:
-        """How much of each [begin, end) is covered."""
+        """Return the covered length of each [begin, end)."""
         return self._before(ends) - self._before(begins)
 
     def _before(self, times: Ints) -> Ints:
-        """How much is covered before each time."""
+        """The covered length before each time."""
         lengths = self.ends - self.starts
         before = np.concatenate([[0], np.cumsum(lengths)])
         at = np.searchsorted(self.starts, times, side="right")
@@ -159,7 +159,7 @@ class Union:
 
 @dataclass(frozen=True)
 class Skew:
-    """Seconds that have to be added to the GPUs' times: between these; None where nothing tells.
+    """Bounds of the seconds that must be added to the GPUs' times; None if unknown.
 
     ``low`` above ``high``: the clocks drift.
     """
@@ -169,20 +169,20 @@ class Skew:
 
     @property
     def least(self) -> float:
-        """The least that surely has to be added; halfway where the clocks drift."""
+        """The least correction that is certain; the middle if the clocks drift."""
         low = -np.inf if self.low is None else self.low
         high = np.inf if self.high is None else self.high
         return (low + high) / 2 if low > high else min(max(0.0, low), high)
 
 
 def skew_of(process: Process) -> Skew:
-    """How far the GPUs' clock may be off the host's, bounded by what cannot be.
+    """Return bounds of the offset between the GPUs' clock and the host's, from causality.
 
-    With s added to the GPU's times, work begins no earlier than the call that asks for it, and a
-    call that waits returns no earlier than what it waits for has ended:
+    With s added to the GPU's times, work begins no earlier than the call that launches it, and a
+    call that waits returns no earlier than the end of the awaited work:
 
-        start(work) + s >= start(call)        for all work
-        end(wait) >= end(work) + s            for all that is waited for
+        start(work) + s >= start(call)      for all work,
+        end(wait) >= end(work) + s          for all awaited work,
 
     so that s lies between the largest of start(call) - start(work) and the smallest of
     end(wait) - end(work). CUPTI maps one clock to the other by interpolation; microseconds are
@@ -200,7 +200,7 @@ def skew_of(process: Process) -> Skew:
 
 
 def _slack_of_copies(process: Process, rows: np.ndarray) -> list[float]:
-    """Blocking copies to the host return after they are done."""
+    """Slack of blocking copies to the host, which return after their end."""
     work = process.work
     blocking = (
         (rows >= 0)
@@ -213,7 +213,7 @@ def _slack_of_copies(process: Process, rows: np.ndarray) -> list[float]:
 
 
 def _slack_of_streams(process: Process, rows: np.ndarray) -> list[float]:
-    """A wait for a stream returns after all that was asked of the stream before."""
+    """Slack of waits for streams, which return after all earlier work of the stream."""
     waits = process.waits[process.waits["kind"] == tables.HOST_WAITS_STREAM]
     work, slacks = process.work, []
     for stream in np.unique(waits["stream"].to_numpy()):

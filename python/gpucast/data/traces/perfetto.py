@@ -22,21 +22,21 @@ from gpucast.data.traces.trace import Process, Trace
 from gpucast.data.traces.work_names import demangled, labels_of
 
 _GPU_OF = 1_000_000
-"""Added to a process's number for its GPUs' rows, which must not be those of another process."""
+"""Added to the number of a process for the rows of its GPUs, so that no other process has them."""
 _STEPS_ROW = 1_000_000
 
 Event = dict[str, Any]
 
 
 def content(trace: Trace, steps: Steps | None, *, compressed: bool = False) -> bytes:
-    """The file's content: JSON, or gzip of it."""
+    """Return the content of the file: JSON, possibly compressed by gzip."""
     document = {
         "displayTimeUnit": "ns",
         "otherData": {"made_by": "gpucast", "source": trace.run.source},
         "traceEvents": list(_events(trace, steps)),
     }
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
-    # No date within, so that the same trace gives the same file.
+    # Without a date, so that the same trace gives the same file.
     return gzip.compress(text, mtime=0) if compressed else text
 
 

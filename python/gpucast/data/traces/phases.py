@@ -1,11 +1,11 @@
-"""Phases of a recording: full ones, and light ones in which calls alone were recorded.
+"""Phases of a recording: full ones, and light ones in which only calls were recorded.
 
-A record of a kernel or copy costs the program more than one of a call. What takes its time in a
-light phase takes it nearly as without a recorder; what the GPUs did is told by full ones.
+Recording a kernel or copy takes longer than recording a call. Times in light phases are nearly
+those without a recorder; the work of the GPUs is known from full ones.
 
-CUPTI may fail to record kernels after their kind was disabled and enabled again: the copies of one
-program's last full phases were there, and none of its kernels. Such a phase tells nothing of what
-the GPUs did.
+CUPTI may fail to record kernels after their kind was disabled and enabled again: the last full
+phases of one program had its copies, but none of its kernels. The work of the GPUs in such a phase
+is unknown.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ from gpucast.data.traces.trace import Process
 LIGHT: Final = 0
 FULL: Final = 1
 LACKING: Final = 2
-"""In the table alone: meant to be full, but without records of kernels."""
+"""Kind in the table only: a full phase without records of kernels."""
 KNOWN: Final = (LIGHT, FULL, LACKING)
 """Kinds that a table may have."""
 BETWEEN: Final = -1
-"""Not wholly in one phase, as the recorder switched; or in one that is neither full nor light."""
+"""The span is not within one phase, or within one that is neither full nor light."""
 
 MOST_MISSING: Final = 0.05
-"""Share of a full phase's calls without their work; more than that, and its steps do not count."""
+"""Steps of a full phase do not count if a larger share of its calls lacks their work."""
 
-_FEWEST = 20  # calls that ask for work; fewer tell nothing
+_FEWEST = 20  # calls that launch work; fewer are not sufficient
 _USUALLY = 0.5
 
 
 def has_light(process: Process) -> bool:
-    """Whether the work of some calls was not recorded."""
+    """Return whether the work of some calls was not recorded."""
     return bool((process.phases["full"] != FULL).any())
 
 
 def of_spans(
     process: Process, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
 ) -> NDArray[np.int8]:
-    """FULL, LIGHT or BETWEEN of each span of the host's time. Without phases all is FULL."""
+    """Return FULL, LIGHT or BETWEEN for each span of the host's time. Without phases all are
+    FULL."""
     phases = process.phases
     if phases.empty:
         return np.full(start_ns.size, FULL, np.int8)
@@ -56,8 +57,8 @@ def of_spans(
 
 
 def checked(process: Process) -> Process:
-    """A process as far as its recording can be trusted: work and waits of numbers that several
-    calls bear are left out, as whose they are is not known, and phases that lack work are such."""
+    """Return the reliable part of a process: work and waits whose number belongs to several calls
+    are left out, and phases that lack work are marked."""
     numbers = process.calls["correlation"]
     shared = numbers[numbers.duplicated(keep=False)]
     work, waits = (
@@ -78,8 +79,8 @@ def checked(process: Process) -> Process:
 def _lacking(process: Process) -> NDArray[np.int64]:
     """The full phases that lack work.
 
-    Calls that ask for work are those of a name whose calls have work in most cases, in the full
-    phase that has most of it: launches that a graph captures have none, as have failing calls.
+    Calls that launch work are those of a name whose calls mostly have work, in the full phase with
+    most of it: captured launches of a graph and failing calls have none.
     """
     calls = process.calls
     starts, ends = (calls[name].to_numpy() for name in ("start_ns", "end_ns"))
@@ -104,7 +105,7 @@ def _lacking(process: Process) -> NDArray[np.int64]:
 
 
 def _captured(process: Process) -> NDArray[np.bool_]:
-    """Calls made while a stream was captured into a graph; then most launches do nothing."""
+    """Calls made while a stream was captured into a graph, when most launches do nothing."""
     calls = process.calls
     numbers = {
         word: [number for number, name in process.names.items() if name.endswith(word)]

@@ -1,6 +1,6 @@
-"""Traces from files: a zip archive, a folder, and what other recorders wrote.
+"""Traces from files: zip archives, folders, and files of other recorders.
 
-A recording that was cut off is read as far as it is whole, and says which tables were cut.
+An interrupted recording is read as far as it is whole, with a list of its truncated tables.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ZIP = b"PK\x03\x04"
 
 @dataclass(frozen=True)
 class _Phase:
-    """One that has not ended."""
+    """A phase that has not ended."""
 
     start_ns: int
     full: bool
@@ -44,7 +44,7 @@ class _Phase:
 
 @dataclass(frozen=True)
 class _Described:
-    """What ``process.json`` says."""
+    """The content of ``process.json``."""
 
     pid: int = 0
     rank: int | None = None
@@ -56,9 +56,9 @@ class _Described:
 
 @dataclass(frozen=True)
 class _Files:
-    """The files of a trace: how to get the content of each, by name.
+    """The files of a trace: functions that return their content, by name.
 
-    ``whole``: whether all must be there, as in an archive.
+    ``whole``: whether all must exist, as in an archive.
     """
 
     file: str
@@ -77,10 +77,11 @@ class _Files:
 
 
 def read(path: PathLike) -> Trace:
-    """The trace in a file or folder; also Nsight Systems' sqlite export and Kineto's JSON.
+    """Read the trace in a file or folder, or in Nsight Systems' sqlite export or Kineto's JSON.
 
     Raises:
-        InputError: no trace, or one whose tables are wrong: file, table, column, what is wrong.
+        InputError: it is not a trace, or its tables are wrong; the message has file, table, column
+            and error.
     """
     name = os.fspath(path)
     try:
@@ -91,7 +92,7 @@ def read(path: PathLike) -> Trace:
         if head.startswith(_ZIP):
             with zipfile.ZipFile(path) as archive:
                 return _trace(_archive(archive, name))
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):  # of a version to come
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):  # of a later version
         raise InputError("is a zip archive that is cut off or damaged", file=path) from None
     except OSError as error:
         raise from_os_error(error, path) from error
@@ -107,7 +108,7 @@ def read(path: PathLike) -> Trace:
 
 
 def is_trace(path: PathLike) -> bool:
-    """Whether a file or folder looks like one that ``read`` takes."""
+    """Return whether a file or folder looks like one that ``read`` accepts."""
     try:
         if Path(path).is_dir():
             return any(
@@ -119,7 +120,7 @@ def is_trace(path: PathLike) -> bool:
             with zipfile.ZipFile(path) as archive:
                 return _RUN in archive.namelist()
     except (zipfile.BadZipFile, NotImplementedError):
-        # Cut off: what is wrong is for ``read`` to say. The first file's name is there.
+        # Truncated archives are reported by ``read``. They contain the name of the first file.
         return _RUN.encode() in head
     except OSError:
         return False
@@ -145,16 +146,16 @@ def _archive(archive: zipfile.ZipFile, name: str) -> _Files:
 
 
 def _of_process(name: str) -> bool:
-    """Whether a file of this name describes a process or what it called."""
+    """Whether a file of this name describes a process or its calls."""
     folder, _, rest = name.partition("/")
     return folder.isdigit() and rest in ("process.json", "calls.arrows")
 
 
 def _trace(files: _Files) -> Trace:
     folders = {name.partition("/")[0] for name in files.content if "/" in name}
-    # A longer number is no rank.
+    # A longer number is not a rank.
     numbers = sorted(int(folder) for folder in folders if re.fullmatch(r"[0-9]{1,9}", folder))
-    # The recorder's library, used by itself, leaves a folder without a description of the run.
+    # The recorder's library without the command leaves a folder without a description of the run.
     bare = _RUN not in files.content
     if bare and (files.whole or not any(map(_of_process, files.content))):
         raise InputError("is no trace: it has no run.json", file=files.file)
@@ -175,7 +176,7 @@ def _trace(files: _Files) -> Trace:
 
 def _process(files: _Files, folder: str) -> Process:
     described = _Described()
-    if f"{folder}/process.json" in files.content:  # a recorder that is killed may not get to it
+    if f"{folder}/process.json" in files.content:  # a recorder that is killed may not write it
         described = files.json(f"{folder}/process.json", _Described)
     rows: dict[str, pd.DataFrame] = {}
     names: dict[int, str] = {}
@@ -209,7 +210,7 @@ def _process(files: _Files, folder: str) -> Process:
 
 
 def _check_kinds(phases: pd.DataFrame, place: Place) -> None:
-    """Whose work and calls a phase lacks is not known where its kind is not."""
+    """Refuse phases of unknown kinds, because it is not known which records they lack."""
     unknown = sorted(set(phases["full"].tolist()) - set(KNOWN))
     if unknown:
         raise place.error(
@@ -222,11 +223,11 @@ def _check_kinds(phases: pd.DataFrame, place: Place) -> None:
 def _with_open_phase(
     phases: pd.DataFrame, phase: _Phase | None, calls: pd.DataFrame
 ) -> pd.DataFrame:
-    """With the one that a recording that was cut off was in, which lasts until the last call."""
+    """Add the current phase of an interrupted recording, which lasts until the last call."""
     if phase is None or calls.empty or calls["end_ns"].max() <= phase.start_ns:
         return phases
     if len(phases) and phases["end_ns"].max() > phase.start_ns:
-        return phases  # it ended after process.json was written last
+        return phases  # it ended after the last write of process.json
     columns = {
         "start_ns": [phase.start_ns], "end_ns": [calls["end_ns"].max()], "full": [int(phase.full)],
     }  # fmt: skip

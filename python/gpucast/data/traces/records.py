@@ -1,8 +1,8 @@
-"""A trace as a step record: what ``gpucast import`` makes of it.
+"""A trace as a step record, for ``gpucast import``.
 
-n, the case and the number of GPUs are those of the recorded command line (``--n 4096``,
-``--case``), unless the user says them; GPUs are those that did any work. A program of ours also
-states its schedule, kernel and memory there.
+n, the case and the number of GPUs come from the recorded command line (``--n 4096``, ``--case``),
+unless the user states them; GPUs without any work do not count. Our own programs also state
+schedule, kernel and memory there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gpucast.util.units import duration, number, size
 
 OWN = "gpucast-mdapp"
 MOST_SAMPLES = 200
-"""Steps of a trace that are kept: more say nothing new."""
+"""Number of steps of a trace that are kept: more add no information."""
 LOST = "kernels were launched and none is on record: T_gpu is not known; record again"
 RECORDED = "recorded while tracing all of the GPUs' work, which lengthens steps"
 _SIZE = ("--n", "--size")
@@ -40,14 +40,14 @@ _LABELS = ("program", "case", "schedule", "kernel", "memory")
 
 @dataclass(frozen=True)
 class Observed:
-    """A traced step, of the slowest process of its run.
+    """The traced step of the slowest process of a run.
 
     Attributes:
-        seconds: of steps; alone: whether they are as without a recorder, or nearly.
-        parts: of a step that takes their median.
-        work: of all processes together.
-        gpus: that did any work; None where several processes may have shared them.
-        lost: whether kernels were launched and none is on record.
+        seconds: times of steps; alone: whether they are, or nearly are, as without a recorder.
+        parts: the parts of a step that takes their median.
+        work: the work of all processes together.
+        gpus: the number of GPUs with any work; None if several processes may have shared them.
+        lost: whether kernels were launched but none was recorded.
     """
 
     seconds: list[float]
@@ -60,7 +60,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class ImportedTrace(Imported):
-    """A trace's record, and by what those of one program are held beside one another."""
+    """The record of a trace, and the shape by which traces of one program are compared."""
 
     found: Observed = field(kw_only=True)
     shape: Shape = field(kw_only=True)
@@ -71,7 +71,7 @@ class ImportedTrace(Imported):
         return _step_of(self)
 
     def repeated(self, times: int, remarks: Sequence[Remark]) -> Imported:
-        """The record where ``times`` of its steps are one, with remarks on that."""
+        """Return the record with ``times`` of its steps as one, and with remarks about it."""
         changed = {name: _longer(getattr(self.step, name), times)
                    for name in ("seconds", "phases", "bytes")}  # fmt: skip
         found = _longer(self.found, times, ("seconds", "parts", "work"))
@@ -85,9 +85,10 @@ class ImportedTrace(Imported):
 
 
 def _longer(value: Any, times: int, fields: Sequence[str] = ()) -> Any:
-    """Numbers, in lists and in objects' fields, of a step that is ``times`` of them in a row.
+    """Multiply numbers, in lists and in fields of objects, for a step of ``times`` consecutive
+    ones.
 
-    ``fields``: those that are such numbers; all, where none is named.
+    ``fields``: the fields with such numbers; all if none is named.
     """
     if isinstance(value, list):
         return [times * number for number in value]
@@ -98,10 +99,10 @@ def _longer(value: Any, times: int, fields: Sequence[str] = ()) -> Any:
 
 
 def observed(trace: Trace, found: Steps | None = None) -> Observed:
-    """What a trace says of its steps; ``found``: where they were found already.
+    """Return the steps of a trace; ``found``: the steps if they were detected before.
 
     Raises:
-        InputError: no repeating step.
+        InputError: there is no repeating step.
     """
     steps = (found or find_steps(trace)).processes
     traced = [(trace.processes[own.process], own) for own in steps]
@@ -128,7 +129,7 @@ def _lost(process: Process) -> bool:
 
 
 def run_of(trace: Trace, found: Observed) -> Run:
-    """The run that a trace is of."""
+    """Return the run of a trace."""
     options = _options(trace.run.command)
     stated = next((options[name] for name in _SIZE if name in options), None)
     parts, work = found.parts, found.work
@@ -155,10 +156,10 @@ def run_of(trace: Trace, found: Observed) -> Run:
 
 
 def read_records(path: str, options: Options) -> Imported:
-    """The step record of a trace.
+    """Read the step record of a trace.
 
     Raises:
-        InputError: no repeating step, or a size that nobody states.
+        InputError: there is no repeating step, or the size is not stated.
     """
     trace = read(path)
     steps = find_steps(trace, options.range_name)
@@ -170,7 +171,7 @@ def read_records(path: str, options: Options) -> Imported:
 
 
 def record_of(trace: Trace, steps: Steps, file: str, options: Options) -> Step:
-    """The step record of a trace that was read, and whose steps were found.
+    """Return the step record of a trace whose steps were detected.
 
     Raises:
         InputError: as ``read_records``.
@@ -185,18 +186,19 @@ def _step_of(imported: Imported) -> Step:
 
 
 def labels_of(step: Step) -> tuple[str | None, ...]:
-    """Whose steps they are: records of one program have the same labels."""
+    """Return the labels of steps, which are equal in all records of one program."""
     return tuple(getattr(step, name) for name in _LABELS)
 
 
 def together(traces: Sequence[Imported], options: Options) -> list[Imported]:
-    """Records of traces, those of one program as steps of the same stretch of it (``agreement``).
+    """Return the records of traces; the steps of one program are made the same part of it
+    (``agreement``).
 
     Raises:
-        InputError: what repeats is not the same stretch in all of them.
+        InputError: the repeating parts of the traces are not the same.
     """
     read = [one for one in traces if isinstance(one, ImportedTrace)]
-    if options.range_name is not None:  # the user says what a step is
+    if options.range_name is not None:  # the user defines the step
         return list(read)
     programs: dict[tuple[str | None, ...], list[ImportedTrace]] = {}
     for one in read:
@@ -211,7 +213,7 @@ def together(traces: Sequence[Imported], options: Options) -> list[Imported]:
             taken = said_of_repeats([one.shape], [several])
             remarks = [remark(Kind.READ_AS, text, about="steps") for text in taken]
             made[one.shape.file] = one.repeated(several, [*remarks, *doubts])
-            doubts = []  # once is enough
+            doubts = []  # stated only once
     return [made[one.shape.file] for one in read]
 
 
@@ -259,7 +261,8 @@ def _options(command: Sequence[str]) -> dict[str, str]:
 
 
 def _evenly(seconds: NDArray[np.float64]) -> list[float]:
-    """As many as are kept, in time: evenly of the sorted ones, so that their median stays."""
+    """The steps that are kept, in order of time: evenly chosen from the sorted ones, so that the
+    median stays."""
     if seconds.size <= MOST_SAMPLES:
         return [float(value) for value in seconds]
     places = (2 * np.arange(MOST_SAMPLES) + 1) * seconds.size // (2 * MOST_SAMPLES)

@@ -1,15 +1,15 @@
-"""Where a sequence of numbers repeats, with parts that only some repeats have.
+"""Repetition in a sequence of numbers, with parts that only some repeats have.
 
-Everything is O(n log n) for n numbers, in numpy.
+All functions take O(n log n) for n numbers, in numpy.
 
 Stretches are compared by a hash: with r(t) a fixed random 64-bit number of token t and B odd,
 S(i) = sum over j < i of r(x_j) B^j modulo 2^64, and (S(b) - S(a)) B^-a is the same for equal
 stretches [a, b) wherever they begin, and for different ones with a chance of about 2^-64.
 
-How well a sequence repeats after p is the share of i with x_i = x_(i+p). For all p at once it is an
-autocorrelation: each token becomes a random point z of the unit circle, the mean of z_i conj
-z_(i+p) is that share, but for noise of 1/sqrt(n), and an FFT gives it. What looks good is then
-counted exactly.
+The quality of a period p is the share of i with x_i = x_(i+p). For all p at once it is an
+autocorrelation: each token becomes a random point z of the unit circle, and the mean of z_i conj
+z_(i+p), computed by an FFT, is that share with noise of 1/sqrt(n). Good candidates are then counted
+exactly.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Floats = NDArray[np.float64]
 
 FEWEST_REPEATS = 5
 NOTICEABLE = 0.02
-"""A longer period is no better unless so much more of the sequence repeats after it."""
+"""A longer period is better only if this additional share of the sequence repeats after it."""
 FAIR_SHARE = 0.5
-"""Share of a sequence that repeats after a period."""
+"""The least share of a sequence that repeats after a period."""
 
 ALIKE = 0.9
-"""Share of tokens that similar stretches have in common."""
+"""The least share of tokens that similar stretches have in common."""
 MOST_COMPARED = 5000
-"""Stretches that are compared with the usual one, at most."""
+"""Limit of the stretches that are compared with the usual one."""
 
 _ROUNDS = 4
 _COUNTED_EXACTLY = 64
@@ -37,7 +37,7 @@ _BASE = np.uint64(0x9E3779B97F4A7C15)
 
 
 def classes(tokens: Ints, begins: Ints, ends: Ints) -> Ints:
-    """A number for each stretch [begin, end): equal stretches have equal ones, from 0."""
+    """Return a number from 0 for each stretch [begin, end); equal stretches have equal numbers."""
     size = tokens.size
     with np.errstate(over="ignore"):
         powers = np.full(size + 1, _BASE)
@@ -54,8 +54,8 @@ def classes(tokens: Ints, begins: Ints, ends: Ints) -> Ints:
 
 
 def ranked(tokens: Ints, begins: Ints, ends: Ints) -> tuple[Ints, Ints, Ints]:
-    """The class of each stretch, 0 for the most frequent one, and for each class the first stretch
-    that is of it and how many are."""
+    """Return the class of each stretch, 0 for the most frequent one, and for each class its first
+    stretch and its size."""
     numbers = classes(tokens, begins, ends)
     _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
@@ -65,7 +65,7 @@ def ranked(tokens: Ints, begins: Ints, ends: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _random(tokens: Ints) -> NDArray[np.uint64]:
-    """A number of each token that looks random (splitmix64)."""
+    """A pseudo-random number for each token (splitmix64)."""
     with np.errstate(over="ignore"):
         z = (tokens.astype(np.uint64) + np.uint64(1)) * _BASE
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -74,9 +74,9 @@ def _random(tokens: Ints) -> NDArray[np.uint64]:
 
 
 def period(tokens: Ints) -> int | None:
-    """The smallest number after which the sequence repeats as well as after any other.
+    """Return the smallest period after which the sequence repeats as well as after any other.
 
-    None where no period that fits in ``FEWEST_REPEATS`` times has a fair share.
+    None if no period that fits ``FEWEST_REPEATS`` times has a sufficient share.
     """
     most = tokens.size // FEWEST_REPEATS
     if most < 1:
@@ -90,13 +90,13 @@ def period(tokens: Ints) -> int | None:
     best_share = float(shares.max())
     if best_share < FAIR_SHARE:
         return None
-    # One of many multiples of a period repeats best by chance.
+    # Among many multiples of a period, one repeats best by chance.
     chance = 3 * np.sqrt(best_share * (1 - best_share) / tokens.size)
     return int(lags[np.flatnonzero(shares >= best_share - max(NOTICEABLE, chance))[0]])
 
 
 def _shares(tokens: Ints) -> Floats:
-    """Roughly the share of the sequence that is the same after each lag."""
+    """The approximate share of the sequence that is the same after each lag."""
     size = tokens.size
     padded = 1 << (2 * size - 1).bit_length()
     random = np.random.default_rng(20)
@@ -110,10 +110,10 @@ def _shares(tokens: Ints) -> Floats:
 
 
 def rhythm(tokens: Ints, weights: Floats) -> Ints | None:
-    """Positions at which repeats end, ascending: that place of the period where the weights are
-    largest in the mean. None where nothing repeats.
+    """Return the positions at which repeats end, ascending: the place of the period with the
+    largest mean weight. None if nothing repeats.
 
-    Between two ends may lie more than a period, where something was done between.
+    Two ends may be more than a period apart if something else lies between.
     """
     length = period(tokens)
     if length is None:
@@ -122,7 +122,7 @@ def rhythm(tokens: Ints, weights: Floats) -> Ints | None:
         return np.flatnonzero(tokens == np.bincount(tokens).argmax())
     # Ends (exclusive) of a period in the steady part, one for each of its places.
     ends = _steady_end(tokens, length) - length + 1 + np.arange(length)
-    context = 1  # tokens up to a place that tell it from all others of the period
+    context = 1  # number of tokens before a place that identify it within the period
     while context < length and np.unique(classes(tokens, ends - context, ends)).size < length:
         context = min(2 * context, length)
     begins = np.arange(tokens.size - context + 1)
@@ -134,7 +134,7 @@ def rhythm(tokens: Ints, weights: Floats) -> Ints | None:
 
 
 def _steady_end(tokens: Ints, length: int) -> int:
-    """The end (exclusive) of a period in the middle of the longest stretch in rhythm, with another
+    """The end (exclusive) of a period in the middle of the longest periodic stretch, with another
     period before it."""
     same = tokens[length:] == tokens[:-length]
     edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(np.int8), [0]])))
@@ -148,12 +148,12 @@ def _steady_end(tokens: Ints, length: int) -> int:
 
 
 def similar(tokens: Ints, begins: Ints, ends: Ints, usual: int, others: Ints) -> NDArray[np.bool_]:
-    """Whether stretches are another one with something more, or something less.
+    """Return whether stretches equal another one up to additional or missing tokens.
 
     They share nine tenths of the shorter one's tokens, and none is more than twice as long.
 
     Args:
-        usual, others: which of the stretches are compared.
+        usual, others: the indices of the compared stretches.
     """
     size = int(ends[usual] - begins[usual])
     lengths = (ends - begins)[others]
@@ -166,14 +166,15 @@ def similar(tokens: Ints, begins: Ints, ends: Ints, usual: int, others: Ints) ->
 def containing(
     tokens: Ints, begins: Ints, ends: Ints, usual: int, others: Ints
 ) -> NDArray[np.bool_]:
-    """Whether stretches hold nine tenths of another one's tokens, whatever else they hold."""
+    """Return whether stretches have nine tenths of another one's tokens, whatever else they
+    have."""
     size = int(ends[usual] - begins[usual])
     return _shared(tokens, begins, ends, usual, others) >= ALIKE * size
 
 
 def _shared(tokens: Ints, begins: Ints, ends: Ints, usual: int, others: Ints) -> Ints:
-    """How many tokens each of the others, of the first ``MOST_COMPARED``, has in common with the
-    usual one."""
+    """The number of tokens that each of the others (the first ``MOST_COMPARED``) has in common with
+    the usual one."""
     kinds = int(tokens.max()) + 1 if tokens.size else 1
     own = np.bincount(tokens[begins[usual] : ends[usual]], minlength=kinds)
     shared = np.zeros(others.size, np.int64)

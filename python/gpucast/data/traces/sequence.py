@@ -1,9 +1,8 @@
-"""The calls of a thread as a sequence of numbers, equal for calls that ask for the same.
+"""The calls of a thread as a sequence of numbers, which are equal for equal requests.
 
-What is asked is told by the call's name, its kernel, its direction and its device. Left out are
-bytes and grids, which follow data, and streams, which many programs take in turn (or make anew)
-where their steps are the same. Queries that follow one another count as one: how often a loop asks
-depends on how long it waits.
+A request is identified by the call's name, kernel, direction and device. Bytes and grids, which
+depend on data, are left out, and so are streams, which many programs use in turn (or create anew)
+in equal steps. Consecutive queries count as one, because their number depends on the waiting time.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 _ASKING = ("Launch", "Memcpy", "Memset")
-"""In names of calls that ask for work, recorded or not."""
+"""Parts of the names of calls that launch work, whether it is recorded or not."""
 
 
 @dataclass(frozen=True)
 class Sequence:
-    """What a thread called; arrays have a value for each token.
+    """The calls of a thread; arrays have a value for each token.
 
     Attributes:
         thread: its number.
-        tokens: what was asked, from 0.
-        name: of the call, as a number.
-        start_ns, end_ns: on the host.
-        waits: what the host waits for (``waiting``); gpu_ns: time of the work asked for.
-        counts: whether the token tells what the program does: it asks for work, or is a wait for
-            some. A program's own timers (events, their times, a wait behind a wait) do not.
+        tokens: the numbers of the requests, from 0.
+        name: the number of the call's name.
+        start_ns, end_ns: times on the host.
+        waits: the work that the host waits for (``waiting``); gpu_ns: time of the launched work.
+        counts: whether the token belongs to the program's work: it launches work, or waits for
+            some. Timing calls of a program (events, their times, a wait after a wait) do not.
         launches: whether it launches a kernel or a graph.
     """
 
@@ -50,19 +49,19 @@ class Sequence:
     launches: Bools
 
     def essence(self, begins: Ints, ends: Ints) -> tuple[Ints, Ints, Ints]:
-        """The tokens that count, and stretches [begin, end) of all tokens as such of these."""
+        """Return the tokens that count, and stretches [begin, end) converted to their indices."""
         before = np.concatenate([[0], np.cumsum(self.counts)])
         return self.tokens[self.counts], before[begins], before[ends]
 
 
 def of_threads(process: Process) -> list[Sequence]:
-    """The sequences of all threads, those that ask for most of the GPUs' time first."""
+    """Return the sequences of all threads, sorted by the GPU time of their work, largest first."""
     calls, work = process.calls, process.work
     rows = waiting.calls_of(process, work["correlation"].to_numpy())
     tokens, waits = _tokens(process, rows), waiting.of_calls(process)
     gpu_ns = np.zeros(len(calls), np.int64)
     np.add.at(gpu_ns, rows[rows >= 0], (work["end_ns"] - work["start_ns"]).to_numpy()[rows >= 0])
-    # By name, as the work of some calls is not on record.
+    # Decided by name, because the work of some calls is not recorded.
     names = calls["name"].to_numpy(np.int64)
     texts = {number: process.name_of(number) for number in np.unique(names).tolist()}
     launching = [number for number, text in texts.items() if "Launch" in text]
@@ -92,10 +91,10 @@ def of_threads(process: Process) -> list[Sequence]:
 
 
 def _tokens(process: Process, rows: Ints) -> Ints:
-    """What each call asks for, as a number; ``rows``: the calls of the pieces of work."""
+    """The request of each call as a number; ``rows``: the calls of the pieces of work."""
     keys = pd.DataFrame({"call": process.calls["name"].to_numpy(np.int64)})
-    if not phases.has_light(process):  # there, names are all that is known of most calls
-        # The first piece stands for all of a graph, or of a copy in pieces.
+    if not phases.has_light(process):  # with light phases only the names of most calls are known
+        # The first piece stands for a whole graph, or for a copy in pieces.
         asked = process.work[["kind", "name", "direction", "device"]].set_index(rows)
         asked = asked[(rows >= 0) & ~asked.index.duplicated()].astype(np.int64) + 1
         keys = keys.join(asked).fillna(0)
@@ -104,7 +103,7 @@ def _tokens(process: Process, rows: Ints) -> Ints:
 
 
 def _counts(asks: Bools, waits: Bools) -> Bools:
-    """Calls that ask for work, and waits that do not come right behind another wait."""
+    """Calls that launch work, and waits that do not follow another wait."""
     counts = asks | waits
     there = np.flatnonzero(counts)
     behind_wait = ~asks[there[1:]] & waits[there[:-1]]

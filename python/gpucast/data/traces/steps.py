@@ -1,4 +1,4 @@
-"""What a step of a traced program is: when, of which kind, and which calls and work it has."""
+"""Steps of a traced program: their times, kinds, calls and work."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 NO_KIND = -1
-"""Kind of what is no step: something else was done between two."""
+"""Kind of a stretch between two steps that is not a step."""
 ENOUGH_LIGHT = 20
-"""Steps of a light phase beside which later ones do not count. What recording leaves behind grows
-with every switch: H200, CUPTI 13.0: in their second light phase steps of many launches took 19 to
-50 % longer than in their first; those of few, 14 % shorter to 18 % longer."""
+"""If a light phase has this number of steps, later light phases do not count, because the overhead
+of recording grows with every switch (H200, CUPTI 13.0: in the second light phase steps with many
+launches took 19 to 50 % longer than in the first; those with few, 14 % shorter to 18 % longer)."""
 _KINDS = 8
 _OFTEN = 3
 _OUTLIER = 1.2
-"""A step beyond the outer fence of its kind is left out if it took this many times the median."""
+"""A step beyond the outer fence of its kind is left out if it took this multiple of the median."""
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,19 @@ class ProcessSteps:
 
     Attributes:
         thread: the thread that drives them.
-        begins_ns: k + 1 bounds, on the host's clock: a step ends where the next begins.
+        begins_ns: k + 1 bounds, on the host's clock: a step ends when the next begins.
         kept: whether each step is typical: neither warm-up nor outlier, and within a phase of the
             recording.
-        phase: ``phases.FULL`` for steps whose work is in the trace, ``phases.LIGHT`` for those
-            whose calls alone are, which took as long as without a recorder; ``phases.BETWEEN``
-            for those in no one phase, or in a light one after another that has enough.
-        kind: 0 for steps of the usual sequence of calls, 1 for the next most frequent one, ...;
-            all that come seldom and are nearly the usual one are the last kind; -1 for what is no
-            step: something else was done between two.
+        phase: ``phases.FULL`` for steps whose work is in the trace, ``phases.LIGHT`` for those of
+            which only calls are, whose times are those without a recorder; ``phases.BETWEEN`` for
+            those not within one phase, or in a light one after another that has enough steps.
+        kind: 0 for steps of the usual sequence of calls, 1 for the next most frequent one, ...; all
+            rare ones that are similar to the usual one are the last kind; -1 for stretches between
+            two steps.
         how: in words, what a step is.
         call_step, work_step: the step of each row of calls and of work; -1 for none.
-        gpu_share: share of the GPUs' time in the trace that is in steps.
-        process: its place in ``Trace.processes``.
+        gpu_share: share of the trace's GPU time that is in steps.
+        process: its position in ``Trace.processes``.
     """
 
     thread: int
@@ -61,22 +61,22 @@ class ProcessSteps:
 
     @property
     def seconds(self) -> NDArray[np.float64]:
-        """How long each step takes, s."""
+        """The time of each step, s."""
         return np.diff(self.begins_ns) / 1e9
 
     @property
     def count(self) -> int:
-        """How many steps there are, typical or not."""
+        """The number of steps, typical or not."""
         return self.kept.size
 
     @property
     def calls(self) -> Ints:
-        """Calls of each step, all threads together."""
+        """The number of calls of each step, in all threads."""
         return np.bincount(self.call_step[self.call_step >= 0], minlength=self.count)
 
     def longest_run(self, fits: Bools, most: int) -> tuple[int, int]:
-        """First step of the longest stretch of typical steps that fit, and the one behind it: its
-        last ``most`` steps, of the first stretch that has as many; 0, 0 where none fits."""
+        """Return the bounds [first, end) of the longest stretch of typical steps that fit: its last
+        ``most`` steps, in the first stretch that has as many; 0, 0 if none fits."""
         own = np.concatenate([[False], fits & self.kept, [False]])
         edges = np.flatnonzero(own[1:] != own[:-1])
         begins, ends = edges[::2], edges[1::2]
@@ -88,19 +88,19 @@ class ProcessSteps:
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of a trace: one entry for each process that has some."""
+    """The steps of a trace: an entry for each process with steps."""
 
     processes: tuple[ProcessSteps, ...]
 
     @property
     def main(self) -> ProcessSteps:
-        """Those of the first process that has some."""
+        """The steps of the first process with steps."""
         return self.processes[0]
 
 
 def among(step: Ints, chosen: Bools) -> Bools:
-    """Which rows are of the chosen steps; ``step``: that of each row, -1 for none, or one more than
-    the last for what lies behind it."""
+    """Return which rows belong to the chosen steps; ``step``: the step of each row, -1 for none, or
+    one more than the last for rows after it."""
     return np.asarray(np.append(chosen, False)[np.minimum(step, chosen.size)])
 
 
@@ -114,14 +114,14 @@ def steps_between(
     are_steps: Bools | None = None,
     named: bool = False,
 ) -> ProcessSteps:
-    """The steps of a process between bounds, with their kinds, calls and work.
+    """Return the steps of a process between bounds, with their kinds, calls and work.
 
     Args:
-        thread, sequence: the thread that drives the steps, and what it called; None: nothing.
-        bounds: k + 1 of them, ns on the host's clock.
+        thread, sequence: the thread that drives the steps, and its calls; None: it has none.
+        bounds: k + 1 times, ns on the host's clock.
         how: in words, what a step is.
-        are_steps: whether each of the k stretches is a step; None: all are.
-        named: whether the user says what a step is: all are typical then, whatever they call.
+        are_steps: whether each of the k stretches is a step; None: all of them.
+        named: whether the user defines the step: then all are typical, whatever their calls.
     """
     chosen = np.ones(bounds.size - 1, bool) if are_steps is None else are_steps
     kinds = np.where(chosen, 0, NO_KIND)
@@ -148,7 +148,7 @@ def steps_between(
 
 
 def _kinds(tokens: Ints, begins: Ints, ends: Ints) -> Ints:
-    """Kinds of steps, as in ``ProcessSteps``, by the tokens from each begin to before its end."""
+    """Kinds of steps, as in ``ProcessSteps``, by the tokens of each [begin, end)."""
     numbers, examples, counts = repetition.ranked(tokens, begins, ends)
     often = min(max(1, int(np.count_nonzero(counts >= _OFTEN))), _KINDS)
     kinds = np.full(counts.size, NO_KIND)
@@ -160,14 +160,14 @@ def _kinds(tokens: Ints, begins: Ints, ends: Ints) -> Ints:
 
 
 def _typical(seconds: NDArray[np.float64], kinds: Ints) -> Bools:
-    """Which steps are typical: of a kind that comes again, without outliers and slow first ones.
+    """Which steps are typical: those of a recurring kind, without outliers and slow first ones.
 
-    ``seconds``: of each step.
+    ``seconds``: the time of each step.
     """
     kept = kinds >= 0
     for kind in np.unique(kinds[kept]):
         own = kinds == kind
-        # A kind of a few steps has no quartiles of its own.
+        # A kind with few steps has no quartiles of its own.
         judged = seconds[own if np.count_nonzero(own) >= _OFTEN else kinds == 0]
         low, median, high = np.quantile(judged, [0.25, 0.5, 0.75])
         # Tukey's outer fence.
@@ -180,7 +180,7 @@ def _typical(seconds: NDArray[np.float64], kinds: Ints) -> Bools:
 
 
 def _phases_that_count(process: Process, bounds: Ints, kinds: Ints) -> NDArray[np.int8]:
-    """The phase of each step; the first light phase counts that has enough steps."""
+    """The phase of each step; the first light phase with enough steps counts."""
     phase = phases.of_spans(process, bounds[:-1], bounds[1:])
     begins = process.phases["start_ns"].to_numpy()
     number = np.searchsorted(begins, bounds[:-1], side="right") - 1

@@ -1,4 +1,4 @@
-"""Arrow IPC streams into tables; also those that end where their writer was killed."""
+"""Conversion of Arrow IPC streams to tables, also if their writer was killed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 _MESSAGE = b"\xff\xff\xff\xff"
-"""What each message of a stream begins with."""
+"""The begin of each message of a stream."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a table stands, for messages: the trace's file, and the table's name within it."""
+    """The place of a table, for messages: the file of the trace, and the table's name."""
 
     file: str
     table: str
 
     def error(self, message: str, column: str | None = None) -> InputError:
-        """What is wrong there."""
+        """Return an error at this place."""
         return InputError(
             message,
             file=self.file,
@@ -38,13 +38,13 @@ class Place:
 
 
 def rows_of(content: bytes, table: str, place: Place) -> tuple[pd.DataFrame, bool]:
-    """The rows of a table but ``names``, and whether the stream was cut off.
+    """Return the rows of a table other than ``names``, and whether the stream is truncated.
 
-    Columns that the format does not know are left out.
+    Columns unknown to the format are left out.
 
     Raises:
-        InputError: no Arrow stream, a damaged one, a column that is missing, of another type or
-            with nulls.
+        InputError: it is not an Arrow stream, is damaged, or a column is missing, of another type
+            or has nulls.
     """
     read, cut = _whole_batches(content, place)
     if read is None:
@@ -54,7 +54,7 @@ def rows_of(content: bytes, table: str, place: Place) -> tuple[pd.DataFrame, boo
 
 
 def names_of(content: bytes, place: Place) -> tuple[dict[int, str], bool]:
-    """Texts by id, and whether the stream was cut off. Raises InputError as ``rows_of``."""
+    """Return texts by id, and whether the stream is truncated. Raises InputError as ``rows_of``."""
     read, cut = _whole_batches(content, place)
     if read is None:
         return {}, cut
@@ -74,20 +74,20 @@ _INTEGERS = {
     "l": "int64", "L": "uint64",
 }  # fmt: skip
 _OFFSETS = {"u": "int32", "U": "int64"}
-"""Types of columns, as the Arrow C data interface writes them: numbers, and texts with what their
-offsets are."""
+"""Types of columns in the notation of the Arrow C data interface: numbers, and texts with the type
+of their offsets."""
 
 
 @dataclass(frozen=True)
 class _Batches:
-    """Columns' types by name, and the batches of a stream."""
+    """Types of columns by name, and the batches of a stream."""
 
     kinds: dict[str, str]
     batches: list[CArrayView]
 
 
 def _whole_batches(content: bytes, place: Place) -> tuple[_Batches | None, bool]:
-    """The batches that are there whole; None where not even the schema is."""
+    """The complete batches; None if not even the schema is complete."""
     import nanoarrow
     from nanoarrow.ipc import InputStream
 
@@ -108,7 +108,7 @@ def _whole_batches(content: bytes, place: Place) -> tuple[_Batches | None, bool]
     except StopIteration:
         cut = False
     except (RuntimeError, OSError, ValueError) as error:
-        # A writer that was killed leaves half a batch at the end; anything else is damage.
+        # A killed writer leaves an incomplete batch at the end; anything else is damage.
         if not _at_end(source, content):
             batch = len(read.batches) + 1
             raise place.error(f"is damaged in batch {batch} ({_said(error)})") from None
@@ -156,7 +156,7 @@ def _texts(part: CArrayView, offsets: str) -> list[str]:
 
 
 def _called(kind: str) -> str:
-    """A type in words, of those that are likely to be met."""
+    """A common type in words."""
     return {"e": "float16", "f": "float32", "g": "float64", "b": "bool", "z": "binary"}.get(
         kind, _INTEGERS.get(kind, "utf8" if kind in _OFFSETS else f"type {kind!r}")
     )

@@ -1,9 +1,9 @@
-"""Where the time of a step goes, and which calls make the host wait.
+"""The distribution of a step's time, and the calls in which the host waits.
 
 The host's time is that of the thread that drives the steps: waiting (in calls that return when the
-GPU is done), other CUDA calls, and outside of them; the three add up to the step. A GPU's time
-falls into kernels alone, copies alone, both at once, and idle, which add up to it as well. Both are
-means over the typical steps; a step's own time is their median.
+GPU has finished), other CUDA calls, and outside of them; the three add up to the step. A GPU's time
+is divided into kernels alone, copies alone, both at once, and idle, which also add up to the step.
+Both are means over the typical steps; the time of a step is their median.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class StepTimes:
     """The steps of a process.
 
     Attributes:
-        how: what a step is.
-        found, kept: steps, and typical ones of them whose GPU work is recorded; what follows, and
-            the rest of a summary, is of these.
-        seconds, low, high, mean: s of a typical step: median, 5 % and 95 % quantile, mean.
-        calls: CUDA calls of the usual step (median).
-        others: kinds of steps beside the usual one.
-        gpu_share: of the GPUs' time in the trace, what is in steps.
-        light: typical steps whose calls alone were recorded, which costs them little.
-        light_seconds: the native step (``native_step``) where such tell it, s; else None.
+        how: the definition of a step.
+        found, kept: numbers of all steps and of typical ones whose GPU work is recorded, to which
+            the other fields, and the rest of a summary, refer.
+        seconds, low, high, mean: time of a typical step, s: median, 5 % and 95 % quantile, mean.
+        calls: number of CUDA calls of the usual step (median).
+        others: kinds of steps other than the usual one.
+        gpu_share: share of the trace's GPU time that is in steps.
+        light: number of typical steps of which only calls were recorded, which takes little time.
+        light_seconds: the native step (``native_step``) if these determine it, s; else None.
     """
 
     how: str
@@ -59,7 +59,7 @@ class StepTimes:
 class OtherKind:
     """Steps that do more or less than the usual one.
 
-    ``every``: steps from one to the next, where that is always the same. ``seconds``: median, s.
+    ``every``: steps from one to the next, if this is constant. ``seconds``: median, s.
     """
 
     steps: int
@@ -70,7 +70,7 @@ class OtherKind:
 
 @dataclass(frozen=True)
 class HostTime:
-    """Seconds a step of the driving thread."""
+    """Seconds per step of the driving thread."""
 
     waiting: float
     calls: float
@@ -79,7 +79,7 @@ class HostTime:
 
 @dataclass(frozen=True)
 class GpuTime:
-    """Seconds a step of a GPU; ``busy`` is the share that is not idle."""
+    """Seconds per step of a GPU; ``busy`` is the share that is not idle."""
 
     device: int
     kernels: float
@@ -91,7 +91,7 @@ class GpuTime:
 
 @dataclass(frozen=True)
 class WorkTime:
-    """A kind of work: how often in a step, seconds and bytes of a step, all GPUs together."""
+    """A kind of work: its number, seconds and bytes per step, over all GPUs."""
 
     kind: str
     name: str
@@ -102,12 +102,12 @@ class WorkTime:
 
 @dataclass(frozen=True)
 class Wait:
-    """Calls of one kind that make the host wait, at one place of the step.
+    """Calls of one kind in which the host waits, at one place of the step.
 
     Attributes:
-        call, what: the call, and what it waits for.
-        after: the kernel that its thread launched last before it in the step; empty for none.
-        count, bytes, seconds: in a step.
+        call, what: the call, and the awaited work.
+        after: the last kernel that its thread launched before it in the step; empty for none.
+        count, bytes, seconds: per step.
     """
 
     call: str
@@ -120,7 +120,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Summary:
-    """A process: its steps and where their time goes."""
+    """A process: its steps and the distribution of their time."""
 
     process: int
     pid: int
@@ -135,7 +135,7 @@ class Summary:
 
 
 def summarize(process: Process, steps: ProcessSteps) -> Summary:
-    """Where the time of a process's steps goes."""
+    """Return the distribution of the time of a process's steps."""
     full = steps.phase == phases.FULL
     typical = steps.kept & full
     if not typical.any():
@@ -216,7 +216,7 @@ def _gpus(process: Process, begins: Ints, ends: Ints) -> list[GpuTime]:
         others = Union.of(work["start_ns"][~copying], work["end_ns"][~copying])
         covered = [union.within(begins, ends) for union in (copies | others, copies, others)]
         any_of, in_copies, in_others = (float(shares.mean()) for shares in covered)
-        # Whole nanoseconds: nothing is left of works that do not overlap.
+        # Whole nanoseconds, so that work without overlap gives exactly 0.
         both = covered[1] + covered[2] - covered[0]
         gpus.append(
             GpuTime(
@@ -271,7 +271,7 @@ def _waits(
 def _a_step(
     table: pd.DataFrame, kinds: list[str], typical: NDArray[np.bool_]
 ) -> list[dict[Any, Any]]:
-    """Count, seconds and bytes of each kind of rows in a step; what takes longest first."""
+    """Count, seconds and bytes of each kind of rows per step, sorted by time, longest first."""
     sums = table.groupby(kinds, as_index=False).agg(
         count=("bytes", "size"), seconds=("seconds", "sum"), bytes=("bytes", "sum")
     )
@@ -282,7 +282,7 @@ def _a_step(
 
 
 def _copies(process: Process) -> dict[int, tuple[str, int]]:
-    """What each call copied, in words, and its bytes."""
+    """The copy of each call in words, and its bytes."""
     work = process.work[process.work["kind"] == tables.COPY]
     rows = waiting.calls_of(process, work["correlation"].to_numpy())
     copies: dict[int, tuple[str, int]] = {}
@@ -294,7 +294,7 @@ def _copies(process: Process) -> dict[int, tuple[str, int]]:
 
 
 def _kernels_before(process: Process, steps: ProcessSteps) -> NDArray[np.object_]:
-    """The kernel that each call's thread launched last before it in its step."""
+    """The last kernel that the thread of each call launched before it in its step."""
     work = process.work[process.work["kind"].isin((tables.KERNEL, tables.GRAPH))]
     rows = waiting.calls_of(process, work["correlation"].to_numpy())
     launched = np.full(len(process.calls), None, object)

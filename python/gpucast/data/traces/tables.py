@@ -1,4 +1,4 @@
-"""The tables of a trace: their columns and types, and what the small numbers in them mean.
+"""The tables of a trace: their columns and types, and the meaning of their codes.
 
 One place for what docs/reference/trace-format.md says; reading, writing and made-up traces use it.
 """
@@ -77,11 +77,11 @@ BLOCKING, NON_BLOCKING, LEGACY_DEFAULT, PER_THREAD_DEFAULT = 1, 2, 3, 4
 
 
 def frame(table: str, columns: Mapping[str, object] | None = None) -> pd.DataFrame:
-    """A table with all its columns in their types; those not given are 0 everywhere.
+    """Return a table with all its columns in their types; columns that are not given are 0.
 
     Args:
         table: ``calls``, ``work``, ...
-        columns: equally long values by column; None makes an empty table.
+        columns: values of equal length, by column; None makes an empty table.
     """
     given = {name: np.asarray(values) for name, values in (columns or {}).items()}
     unknown = set(given) - set(COLUMNS[table])

@@ -1,7 +1,7 @@
-"""What one run of a program asked of its GPUs, call by call, in memory.
+"""The recorded GPU calls of one run of a program, in memory.
 
 The tables' columns are those of docs/reference/trace-format.md, in its types; times are nanoseconds
-of the host's clock. Strings are numbers into ``Process.names``.
+of the host's clock. Strings are stored as indices into ``Process.names``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Exit:
 
 @dataclass(frozen=True)
 class TracedMachine:
-    """Where a program ran: name of the host, GPUs by device, driver's version, processor."""
+    """The machine of a run: name of the host, GPUs by device, version of the driver, processor."""
 
     name: str = ""
     gpus: list[str] = field(default_factory=list)
@@ -34,13 +34,13 @@ class TracedMachine:
 
 @dataclass(frozen=True)
 class RunDescription:
-    """What ``run.json`` says.
+    """The content of ``run.json``.
 
     Attributes:
-        source: who recorded it: ``cupti``, ``nsys`` or ``kineto``.
-        started: s since 1970; ``seconds``: how long it ran, None where that is not known.
-        exit: None where the recording was cut off.
-        seconds_untraced: s of a step without a recorder; None where it was not measured.
+        source: the recorder: ``cupti``, ``nsys`` or ``kineto``.
+        started: seconds since 1970; ``seconds``: duration of the run, None if not known.
+        exit: None if the recording was interrupted.
+        seconds_untraced: seconds of a step without a recorder; None if not measured.
     """
 
     source: str
@@ -58,18 +58,19 @@ class Process:
     """One process of the run.
 
     Attributes:
-        rank: where a launcher told one.
-        lost: records that the recorder was not given.
-        ended: ``exit``, or ``open`` where the process was cut off.
-        calls, work, waits, ranges, streams: the tables; calls, work and ranges by their start.
-        phases: when the GPUs' work was recorded (``full``) and when calls alone were; without rows
-            all is.
-        names: of calls, kernels and ranges, by id.
-        folder: of the process in the trace.
-        cut: tables whose files end within a batch of rows, which is left out.
-        untimed: rows left out because the recorder could not tell their times.
-        lacking_phases: those that were meant to be full, and lack records of kernels.
-        unnumbered: calls that share their number with others; work and waits of such are left out.
+        rank: the rank, if a launcher states it.
+        lost: number of records that CUPTI did not deliver.
+        ended: ``exit``, or ``open`` if the process was killed.
+        calls, work, waits, ranges, streams: the tables; calls, work and ranges are sorted by start.
+        phases: the times in which the GPUs' work was recorded (``full``) and in which only calls
+            were; without rows everything is recorded.
+        names: names of calls, kernels and ranges, by id.
+        folder: the folder of the process in the trace.
+        cut: tables whose files end within a batch of rows; this batch is left out.
+        untimed: number of rows left out because their times are not known.
+        lacking_phases: full phases that lack records of kernels.
+        unnumbered: number of calls that share their number with others; their work and waits are
+            left out.
     """
 
     pid: int
@@ -91,7 +92,7 @@ class Process:
     unnumbered: int = 0
 
     def name_of(self, number: int) -> str:
-        """A call's, kernel's or range's name; ``?`` where the trace does not hold it."""
+        """Return the name of a call, kernel or range; ``?`` if the trace does not hold it."""
         return self.names.get(int(number), "?")
 
 
@@ -100,8 +101,8 @@ class Trace:
     """A run and its processes.
 
     Attributes:
-        file: the name it was read from, for messages.
-        missing: what the recorder could not tell, a line each (other programs' traces).
+        file: the name of its file, for messages.
+        missing: lines about information that the recorder lacks (other programs' traces).
     """
 
     run: RunDescription
@@ -111,8 +112,8 @@ class Trace:
 
     @property
     def program(self) -> str:
-        """The name of what ran, with hyphens for underscores, as in datasets: not a launcher's, and
-        of an interpreter's script the script's."""
+        """The name of the program, with hyphens for underscores as in datasets; not that of a
+        launcher, and for an interpreter that of its script."""
         words = self.run.command
         ran = next((process.program for process in self.processes if process.program), "?")
         if Path(ran).name.startswith("python") or ran == "?":

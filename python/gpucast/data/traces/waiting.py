@@ -1,9 +1,10 @@
-"""Which calls make the host wait, and for what.
+"""The calls in which the host waits, and the awaited work.
 
-Who waits is told by the trace's waits, by the kind of copy where there is no record of a wait
-(a blocking copy has none), and by the call's name where the recorder had no waits at all. Rules of
-copies are those of CUDA's "API synchronization behavior": blocking copies wait, but within a
-device; asynchronous ones may where host memory is pageable, and then return after the copy's end.
+Waiting calls are known from the trace's waits, from the kind of copy if there is no record of a
+wait (blocking copies have none), and from the name of the call if the recorder had no waits at all.
+The rules for copies are those of CUDA's "API synchronization behavior": blocking copies wait,
+except within a device; asynchronous ones may wait if host memory is pageable, and then return after
+the end of the copy.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gpucast.data.traces import tables
 from gpucast.data.traces.trace import Process
 
 NOTHING, STREAM, EVENT, DEVICE, COPY, POLLING = range(6)
-"""What a call waits for."""
+"""The work that a call waits for."""
 
 WORDS: Final = {
     STREAM: "stream",
@@ -46,7 +47,8 @@ Kinds = NDArray[np.uint8]
 
 
 def calls_of(process: Process, correlations: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """The row in ``process.calls`` of the call with each correlation; -1 where there is none."""
+    """Return the row in ``process.calls`` of the call with each correlation; -1 if there is
+    none."""
     own = process.calls["correlation"].to_numpy()
     if own.size == 0 or correlations.size == 0:
         return np.full(correlations.size, -1)
@@ -57,12 +59,12 @@ def calls_of(process: Process, correlations: NDArray[np.uint32]) -> NDArray[np.i
 
 
 def functions(process: Process) -> NDArray[np.uint16]:
-    """Numbers of the functions of which some calls wait."""
+    """Return the numbers of the functions with waiting calls."""
     return np.unique(process.calls["name"].to_numpy()[of_calls(process) != NOTHING])
 
 
 def of_calls(process: Process) -> Kinds:
-    """What each call of ``process.calls`` waits for."""
+    """Return the work that each call of ``process.calls`` waits for."""
     calls = process.calls
     kinds_of = np.zeros(len(calls), np.uint8)
     for number in np.unique(calls["name"].to_numpy()):
@@ -76,14 +78,14 @@ def of_calls(process: Process) -> Kinds:
     kinds = waits["kind"].to_numpy()
     for kind, what in _BY_KIND.items():
         there = rows[(kinds == kind) & (rows >= 0)]
-        # Queries, too, make records of waiting; they return at once.
+        # Queries also make records of waiting, but return at once.
         kinds_of[there[kinds_of[there] != POLLING]] = what
     return kinds_of
 
 
 def asked_again(process: Process, waits: Kinds) -> NDArray[np.bool_]:
-    """Queries behind the same query of their thread: how often a loop asks depends on how long it
-    waits, and so on the path. ``waits``: as ``of_calls``."""
+    """Return which queries follow the same query of their thread: their number depends on the
+    waiting time, and so on the path. ``waits``: as from ``of_calls``."""
     names, threads = (process.calls[column].to_numpy() for column in ("name", "thread"))
     order = np.argsort(threads, kind="stable")
     call, before = order[1:], order[:-1]

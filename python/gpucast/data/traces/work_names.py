@@ -1,4 +1,4 @@
-"""What kernels and other GPU work are called in tables and figures.
+"""Names of kernels and other GPU work in tables and figures.
 
 Names of kernels are demangled, without templates and parameters.
 """
@@ -19,7 +19,7 @@ _LONGEST = 48
 
 @cache
 def short(name: str, longest: int = _LONGEST) -> str:
-    """``at::native::fill`` of ``void at::native::fill<int>(int*)`` or of its mangled form."""
+    """Return ``at::native::fill`` for ``void at::native::fill<int>(int*)`` or its mangled form."""
     text = demangled(name)
     text = text.replace("(anonymous namespace)::", "").replace("operator()", "operator")
     bare, depth = "", 0
@@ -36,7 +36,7 @@ def short(name: str, longest: int = _LONGEST) -> str:
 
 @cache
 def demangled(name: str) -> str:
-    """A C++ name as it is written; other names as they are."""
+    """Return a C++ name in source form; other names are unchanged."""
     if not name.startswith("_Z"):
         return name
     library = _standard_library()
@@ -72,7 +72,7 @@ def _c_library() -> ctypes.CDLL:
 
 
 def labels_of(process: Process, work: pd.DataFrame) -> list[tuple[str, str]]:
-    """Kind and name of each piece of work."""
+    """Return kind and name of each piece of work."""
     names = {number: short(process.name_of(number)) for number in work["name"].unique().tolist()}
     return [
         ("kernel", names[name])

@@ -1,4 +1,4 @@
-"""Traces into files: a zip archive of Arrow streams and JSON (docs/reference/trace-format.md)."""
+"""Files of traces: a zip archive of Arrow streams and JSON (docs/reference/trace-format.md)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write(trace: Trace, path: PathLike, *, force: bool = False) -> None:
 
 
 def archived(trace: Trace) -> bytes:
-    """The content of a trace's file; the same trace gives the same bytes."""
+    """Return the content of a trace's file; the same trace always gives the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         _add_json(archive, "run.json", to_json(trace.run))
@@ -55,7 +55,7 @@ def archived(trace: Trace) -> bytes:
 
 
 def _stream_of(columns: Mapping[str, npt.NDArray[np.integer] | list[str]]) -> bytes:
-    """Columns of one length, numbers or texts, as an Arrow IPC stream."""
+    """Columns of equal length, numbers or texts, as an Arrow IPC stream."""
     import nanoarrow
     from nanoarrow.ipc import StreamWriter
 

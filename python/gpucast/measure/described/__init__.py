@@ -1,14 +1,14 @@
-"""Anyone's program, measured as a YAML file describes it (docs/how-to/measure-program.md).
+"""Measures a user's own program, described in a YAML file (docs/how-to/measure-program.md).
 
-description  the file's keys; reading: the file, checked
-runs         what is run for a size and a GPU count: words, files, environment, their digest
-request      what the user wants, and which visits of it were made
-here         what there is on this machine: GPUs, Slurm's allocation, other users
+description  the file's keys; reading: reads and checks the file
+runs         what is run for a size and a GPU count: command, files, environment, their digest
+request      what the user wants measured, and which of its visits were made
+here         what is available on this machine: GPUs, a Slurm allocation, other users
 running      one run: its folder, its output, why it failed
-results      step times in what a run left
-sharing      several instances at once on one GPU; usage: how busy it is; mps: NVIDIA's service
-traced       a run of each cell under the recorder
+results      step times in a run's output
+sharing      several instances at once on one GPU; usage: how busy it is; mps: NVIDIA's MPS
+traced       one run of each cell under the recorder
 visit        warm-up and repeats of a run, as one record
-campaign     all visits, into the file of records; dry_run: what they would be
-slurm        the same through Slurm's queue
+campaign     makes all visits and records them; dry_run: lists them instead
+slurm        the same through Slurm jobs
 """

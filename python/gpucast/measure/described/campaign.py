@@ -1,4 +1,4 @@
-"""All visits of a described program's cells, one after the other, into the file of records."""
+"""Visits a described program's cells, one after the other, and records the results."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from gpucast.measure.work import HOUR, Watcher
 
 
 class DescribedRun(PathRun):
-    """Keeps the visits of a described program, whoever makes them.
+    """Records the visits of a described program, made here or by Slurm jobs.
 
     Attributes:
-        runs: of each cell.
+        runs: the run of each cell.
         visited: the numbers of the visits that were made.
     """
 
@@ -44,29 +44,31 @@ class DescribedRun(PathRun):
         costs: VisitCosts,
         budget: Budget,
     ) -> None:
-        """``runs``: those of the request that can be made; ``machine``: its id."""
+        """``runs`` are those of the request that can be made here, ``machine`` is the machine's
+        id."""
         program = request.program
         steps = store.steps(machine, program.path)
         self.runs = {run.cell: run for run in runs}
         self.visited = Visited(runs, steps)
         visits = visits_of(request, runs, self.visited, costs, budget)
         super().__init__(program.path, machine, visits, store, watcher, program.device)
-        self._say_what_differs(request, steps)
+        self._warn_of_other_runs(request, steps)
 
     def keep(self, cell: Cell, step: Step) -> None:
-        """As for any program; visits have numbers."""
+        """Record a visit, and its number."""
         assert step.visit is not None  # those of described programs have one
         self.visited.add(cell, step.visit.number)
         super().keep(cell, step)
 
     def result(self) -> Report:
-        """What became of all visits."""
+        """Return the outcome of all visits."""
         self.finish()
         self.report.gpu_hours = self.visits.budget.spent / HOUR
         return Report(self.store.name, [self.report], self.fits(), self.answers())
 
-    def _say_what_differs(self, request: Request, steps: Sequence[Step]) -> None:
-        """Steps of the same cells that were run otherwise would be fitted together with these."""
+    def _warn_of_other_runs(self, request: Request, steps: Sequence[Step]) -> None:
+        """Warn if the file has steps of these cells that were run in another way: a fit takes
+        all."""
         program = request.program
         digests = {
             (run.cell.n, run.cell.gpus, run.cell.instances, run.mps): run.digest
@@ -93,7 +95,7 @@ class DescribedCampaign:
     def __init__(self, request: Request, store: Store, watcher: Watcher) -> None:
         """
         Raises:
-            InputError: none of the cells can run here.
+            InputError: no cell can run here.
         """
         program, path = request.program, request.program.path
         self._path = path
@@ -122,7 +124,7 @@ class DescribedCampaign:
             )
 
     def run(self) -> Report:
-        """Measure all that is not in the file yet, or what the budget allows."""
+        """Measure what the file does not hold yet, as far as the budget allows."""
         run = self._run
         if self._lacks_driver:
             run.watcher.say(
@@ -132,8 +134,8 @@ class DescribedCampaign:
         for text in disturbances(self._path):
             run.note(text, remark=True)
         self._logs.mkdir(parents=True, exist_ok=True)
-        for left in self._logs.glob(f"*{FOLDER}"):  # by a start that was killed
-            shutil.rmtree(left, ignore_errors=True)
+        for folder in self._logs.glob(f"*{FOLDER}"):  # left by a campaign that was killed
+            shutil.rmtree(folder, ignore_errors=True)
         run.measure(self._visit)
         return run.result()
 

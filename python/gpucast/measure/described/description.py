@@ -20,10 +20,10 @@ LAUNCHERS: dict[str, list[str]] = {
     "srun": ["srun", "--nodes={nodes}", "--ntasks={ranks}", "--input=none"],
     "torchrun": ["torchrun", "--standalone", "--nproc_per_node={ranks}"],
 }
-"""Words before the command, by name."""
+"""Words that start the command line, by the launcher's name."""
 
 OUTPUT = "output"
-"""What a run prints, as ``result.file`` calls it."""
+"""The name by which ``result.file`` means what a run prints."""
 
 
 def _launcher(value: object) -> object:
@@ -45,12 +45,12 @@ def _listed(value: object) -> object:
 
 
 def _timestep(value: object) -> object:
-    # 2 fs in SI units, as elsewhere, or with a unit.
+    # A number is in seconds; a text has a unit, such as 2fs.
     return parse_timestep(value) if isinstance(value, str) else value
 
 
 def _share(value: object) -> object:
-    # 1/4 of a GPU: YAML takes it for a text.
+    # YAML reads 1/4 (of a GPU) as a text.
     share = share_of(value) if isinstance(value, str) else None
     if share is None or share > 1:
         return value
@@ -58,7 +58,7 @@ def _share(value: object) -> object:
 
 
 def _word(value: object) -> object:
-    # Without quotes {n} is a mapping to YAML.
+    # YAML reads {n} without quotes as a mapping.
     if isinstance(value, dict) and len(value) == 1 and not any(value.values()):
         raise ValueError(f'needs quotes: "{{{next(iter(value))}}}"')
     return value
@@ -82,12 +82,12 @@ Few = Annotated[int, whole, Bounds(least=0, most=1000)]
 
 @dataclass(kw_only=True)
 class File:
-    """A file that a run finds in its folder.
+    """A file that is put into a run's folder.
 
     Attributes:
-        from_: copied, relative to the description's folder.
-        text: its content, with placeholders, instead.
-        to: its name in the run's folder; that of ``from`` where not given.
+        from_: the file to copy, relative to the description's folder.
+        text: instead of ``from``, the file's content, with placeholders.
+        to: its name in the run's folder; by default that of ``from``.
     """
 
     from_: FileName | None = None
@@ -97,20 +97,20 @@ class File:
 
 @dataclass(kw_only=True)
 class Result:
-    """Where a run says how long its steps took; one of importer, regex, json, json_lines and csv.
+    """Where a run states its step times: exactly one of importer, regex, json, json_lines, csv.
 
     Attributes:
         importer: name of a format that ``gpucast import`` reads.
-        regex: expression with one named group, a number each time it is found.
-        json_: path to a number or a list of such, ``timing.steps[*].ms``, in the whole output or in
-            the last line that is an object.
-        json_lines: the same in every line that is an object and has it.
-        csv: name of a column.
-        file: in the run's folder; what it prints where not given.
-        unit: of the numbers: s, ms, steps/s, samples/s, ns/day.
-        timestep: simulated time of a step (s, or with a unit), which ns/day needs.
-        skip: numbers left out, from the first: steps that warm up.
-        pick: of several runs in a log that an importer reads, the last or all.
+        regex: expression with one named group, which is a number in each match.
+        json_: path to a number or a list of numbers, such as ``timing.steps[*].ms``, in the whole
+            output or in the last line that is a JSON object.
+        json_lines: the same path, looked up in every line that is a JSON object.
+        csv: name of a CSV column.
+        file: the file to read in the run's folder; by default what the run prints.
+        unit: the numbers' unit: s, ms, steps/s, samples/s, ns/day.
+        timestep: simulated time per step (s, or with a unit); ns/day needs it.
+        skip: how many numbers to leave out at the start, for warm-up steps.
+        pick: whether to take the last or all of several runs that an importer finds in a log.
     """
 
     importer: Label | None = None
@@ -126,7 +126,7 @@ class Result:
 
     @property
     def ways(self) -> dict[str, str]:
-        """The ways to the numbers, of the five, that are given."""
+        """Those of the five ways to find the numbers that are given."""
         ways = {"importer": self.importer, "regex": self.regex, "json": self.json_,
                 "json_lines": self.json_lines, "csv": self.csv}  # fmt: skip
         return {name: value for name, value in ways.items() if value is not None}
@@ -138,23 +138,23 @@ class Program:
 
     Attributes:
         program, case, unit: as in records.
-        path: how the GPUs are reached; ``host``: no GPUs, ``gpus`` counts processor cores.
-        command: words, with placeholders; no shell reads them.
-        launcher: words before them, with placeholders.
-        ranks: processes; the GPU count where a launcher starts them.
-        gpus_per_node: of several nodes; one node where not given.
-        environment: variables, beside those that are there.
-        files: that each run finds in its folder.
+        path: how the GPUs are reached; with ``host``, ``gpus`` counts processor cores.
+        command: words of the command line, with placeholders; no shell reads them.
+        launcher: words that come first, with placeholders.
+        ranks: number of processes; by default the GPU count if there is a launcher, else 1.
+        gpus_per_node: GPUs of each node; by default all are on one node.
+        environment: variables that are set in addition to those of the caller.
+        files: files that are put into each run's folder.
         sizes: n, or n with the program's own variables.
-        gpus: counts; 1/4: four instances at once on one GPU (path host: on its cores).
-        cores_per_gpu: path host: processor cores that a run is confined to, for each of its gpus;
-            not confined where not given.
-        warmup: runs before those that count, in each visit; ``repeats``: those that count.
-        time_limit: of one run, s.
-        success: texts that must be in what a successful run prints.
-        lines: where its values stand, for messages.
-        variables: the program's own of each size.
-        folder: where the description lies: its files' names are relative to it.
+        gpus: GPU counts; 1/4 means four instances at once on one GPU (path host: on its cores).
+        cores_per_gpu: on path host, the processor cores that a run is confined to for each of its
+            gpus; by default it is not confined.
+        warmup: runs in each visit that are not counted; ``repeats``: those after them that are.
+        time_limit: longest time of one run (s).
+        success: texts that a successful run prints.
+        lines: the line of each value, for error messages.
+        variables: the program's own variables for each size.
+        folder: the description's folder, to which file names are relative.
     """
 
     program: Label
@@ -181,12 +181,13 @@ class Program:
 
     @property
     def device(self) -> Device:
-        """What its GPU counts count."""
+        """What its GPU counts count: GPUs or processor cores."""
         return device(self.path, self.cores_per_gpu)
 
 
 def as_written(location: Location) -> bool:
-    """Where a plain scalar is a text: ``0.10`` and ``1e6`` reach a program as they stand."""
+    """Whether a plain scalar here is kept as text: a program gets ``0.10`` and ``1e6`` as
+    written."""
     return location[:1] in (("command",), ("launcher",), ("environment",), ("success",)) or (
         location[:1] == ("sizes",) and len(location) == 3
     )

@@ -1,4 +1,4 @@
-"""What a campaign would run, in order, and about what it would cost."""
+"""Lists what a campaign would run, in order, and roughly how long it would take."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class PlannedVisit:
     """A visit to make.
 
     Attributes:
-        instances: at once on the GPU; one command each.
-        words: of its command; ``{workdir}`` stands for its folder.
-        seconds: about what it takes; None: nobody knows.
+        instances: instances that share the GPU; each runs the command.
+        words: the command line; ``{workdir}`` stands for the run's folder.
+        seconds: roughly how long it takes; None if that is not known.
     """
 
     n: float
@@ -38,10 +38,10 @@ class Plan:
     """Visits to make.
 
     Attributes:
-        made: visits that the file has.
-        chosen: whether only some of these are made, which are chosen on the way.
-        first: indices of the visits that would be made before the next choice; empty where nothing
-            is chosen, or nothing would be made.
+        made: number of visits that the file already has.
+        chosen: whether the campaign makes only some of these visits and chooses them as it goes.
+        first: indices of the visits that it would make before its next choice; empty if it does not
+            choose, or would make none.
     """
 
     visits: list[PlannedVisit]
@@ -51,12 +51,12 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Seconds of all visits whose cost is known."""
+        """Total time (s) of the visits whose time is known."""
         return sum(visit.seconds or 0.0 for visit in self.visits)
 
     @property
     def gpu_hours(self) -> float:
-        """GPU hours of all visits whose cost is known."""
+        """Total GPU hours of the visits whose time is known."""
         return sum((visit.seconds or 0.0) * visit.gpus for visit in self.visits) / HOUR
 
     def to_dict(self) -> dict[str, object]:
@@ -65,10 +65,10 @@ class Plan:
 
 
 def planned(request: Request, output: Path | None) -> Plan:
-    """The visits that a campaign would make beside those that its file has.
+    """Return the visits that a campaign would add to those in its file.
 
     Raises:
-        InputError: the file holds what is no record.
+        InputError: the file holds something that is not a record.
     """
     data, steps = None, []
     if output is not None and output.exists() and output.stat().st_size > 0:
@@ -103,6 +103,6 @@ def planned(request: Request, output: Path | None) -> Plan:
             for _ in visits.fit(data.select(machine=last.machine)):
                 pass
         first, _ = visits.next()
-    # Numbers of visits grow along the list: the first of a cell's is its next one.
+    # Visit numbers grow along the list, so that a cell's first entry is its next visit.
     numbers = tuple(cells.index(cell) for cell in first)
     return Plan(planned_visits, made, request.chooses, numbers)

@@ -1,4 +1,4 @@
-"""What runs find on this machine: its GPUs, the allocation of Slurm's, and other users."""
+"""What is available on this machine: its GPUs, the Slurm allocation, and other users."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpucast.errors import GpucastError, InputError
 from gpucast.measure import paths, programs
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.runs import Run
-from gpucast.measure.machine import asked, occupants, sharing
+from gpucast.measure.machine import nvidia_smi, occupants, sharing
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _JOB = "SLURM_JOB_ID"
@@ -28,10 +28,10 @@ _JOB = "SLURM_JOB_ID"
 def gpus_here(
     path: str, environment: Mapping[str, str], launcher: Sequence[str] = ()
 ) -> list[str] | None:
-    """Numbers of the GPUs that runs may be given, free ones first; None: runs are given none.
+    """Return the numbers of the GPUs that runs may use, idle ones first; None: do not assign any.
 
-    None where no GPUs are meant, where the description gives them out, and where the driver cannot
-    be asked. Within an allocation of Slurm's they are those of the allocation; srun gives them out
+    None is returned if the path has no GPUs, the description assigns them itself, or the driver
+    does not answer. Within a Slurm allocation, they are the allocation's GPUs; srun assigns them
     itself (``step_of_allocation``).
     """
     if path == "host" or VISIBLE in environment:
@@ -39,25 +39,25 @@ def gpus_here(
     allowed = os.environ.get(VISIBLE)
     if _JOB in os.environ:
         return allowed.split(",") if allowed and not _is_srun(launcher) else None
-    listed = asked("--query-gpu=index,uuid")
+    listed = nvidia_smi("--query-gpu=index,uuid")
     if not listed:
         return None
-    busy = {row[0] for row in asked("--query-compute-apps=gpu_uuid")}
+    busy = {row[0] for row in nvidia_smi("--query-compute-apps=gpu_uuid")}
     names = None if allowed is None else {name.strip() for name in allowed.split(",")}
-    there = [row for row in listed if names is None or names & {row[0], row[1]}]
-    return [row[0] for row in sorted(there, key=lambda row: row[1] in busy)]
+    visible = [row for row in listed if names is None or names & {row[0], row[1]}]
+    return [row[0] for row in sorted(visible, key=lambda row: row[1] in busy)]
 
 
 def possible(
     runs: Sequence[Run], gpus: Sequence[str] | None, say: Callable[[str], object]
 ) -> list[Run]:
-    """The runs that there are enough GPUs for; ``say`` is told which GPU counts are left out.
+    """Return the runs for which there are enough GPUs; tell ``say`` which GPU counts are left out.
 
     Args:
-        gpus: as ``gpus_here``.
+        gpus: as from ``gpus_here``.
 
     Raises:
-        InputError: there are enough for none.
+        InputError: there are not enough GPUs for any run.
     """
     if gpus is None:
         return list(runs)
@@ -72,21 +72,21 @@ def possible(
 
 
 def bound(gpus: list[str] | None, count: int) -> dict[str, str]:
-    """The variables by which a run sees no more than ``count`` of these GPUs."""
+    """Return environment variables that restrict a run to ``count`` of these GPUs."""
     if gpus is None:
         return {}
-    # The driver's numbers are CUDA's in this order only.
+    # Only in this order does CUDA number the GPUs as the driver does.
     return {VISIBLE: ",".join(gpus[:count]), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 def first_visible() -> str:
-    """The first GPU that this process was given; the first of all where nobody gave it any."""
+    """Return the first GPU that this process may use."""
     return os.environ.get(VISIBLE, "").partition(",")[0].strip() or "0"
 
 
 def step_of_allocation(path: str, launcher: Sequence[str], gpus: int, nodes: int) -> dict[str, str]:
-    """The variables by which srun, within an allocation, starts a step on ``gpus`` of its GPUs;
-    empty where the launcher's own words say it."""
+    """Return the environment variables by which srun, within an allocation, starts a job step on
+    ``gpus`` of its GPUs; none if the launcher's own options state it."""
     if path == "host" or _JOB not in os.environ or not _is_srun(launcher):
         return {}
     if any(word.startswith(("--gpus", "--gres", "-G")) for word in launcher):
@@ -102,12 +102,12 @@ def _is_srun(launcher: Sequence[str]) -> bool:
 
 
 def facts_here(path: str) -> Machine:
-    """Facts of the machine; in an allocation of Slurm's ``host`` is the cluster and its partition,
+    """Return the machine's facts. In a Slurm allocation, ``host`` is the cluster and its partition,
     whose nodes count as one machine."""
     where = paths.HOST if path == "host" else paths.NATIVE
     try:
         facts = programs.probe(where, None)
-    except GpucastError:  # without our own programs, or where GPUs are on other nodes only
+    except GpucastError:  # our own programs are not installed, or only other nodes have GPUs
         name, cores = platform.node() or "host", os.cpu_count() or 1
         facts = jsonl.made(Machine, id="host", host=name, cpu_cores=cores)
     if _JOB not in os.environ:
@@ -118,7 +118,7 @@ def facts_here(path: str) -> Machine:
 
 
 def facts_of_allocation(path: str) -> dict[str, object]:
-    """What a visit's record says of the allocation: job, node, and the GPUs that it has."""
+    """Return what a visit's record states about the allocation: job, node, and its GPUs."""
     if _JOB not in os.environ:
         return {}
     facts = {
@@ -130,14 +130,14 @@ def facts_of_allocation(path: str) -> dict[str, object]:
 
 
 def lacks_driver(program: Program) -> bool:
-    """Whether GPUs are meant where there seem to be none of NVIDIA's: on this machine, for runs
-    that nobody starts on others."""
+    """Whether runs need NVIDIA GPUs on this machine, but it seems to have no driver. Runs that a
+    launcher or a job may start on other nodes are not judged."""
     elsewhere = bool(program.launcher) or _JOB in os.environ
     return program.path == "native" and not elsewhere and shutil.which("nvidia-smi") is None
 
 
 def disturbances(path: str) -> Iterator[str]:
-    """Who else computes on this machine; a line each."""
+    """Yield a line for each other user of this machine."""
     for occupant in occupants() if path != "host" else ():
         yield f"a GPU is in use by another program: {occupant}"
     if shared := sharing():
@@ -145,12 +145,12 @@ def disturbances(path: str) -> Iterator[str]:
 
 
 def _gpu_uuids() -> list[str]:
-    """UUIDs of the allocation's GPUs, as far as the driver can be asked."""
+    """Return the UUIDs of the allocation's GPUs, if the driver answers."""
     visible = os.environ.get(VISIBLE)
     if visible is None:
         return []
-    listed = asked("--query-gpu=index,uuid")
+    listed = nvidia_smi("--query-gpu=index,uuid")
     names = {name.strip() for name in visible.split(",")}
-    # Where a job sees its own devices alone, numbers begin at 0 for each job.
+    # If a job sees only its own devices, their numbers begin at 0 in every job.
     mine = listed if len(listed) <= len(names) else [row for row in listed if names & {*row}]
     return [row[1] for row in mine]

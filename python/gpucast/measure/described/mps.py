@@ -1,7 +1,7 @@
-"""NVIDIA's Multi-Process Service around instances on one GPU: a daemon of our own.
+"""Runs a daemon of NVIDIA's Multi-Process Service for the instances on one GPU.
 
 It listens in a folder of its own and is told to quit at the end. No setting of the device is
-touched: in the usual compute mode a GPU serves clients of the service as well as other programs.
+changed: in the default compute mode a GPU serves clients of the service as well as other programs.
 (https://docs.nvidia.com/deploy/mps/)
 """
 
@@ -25,10 +25,10 @@ _PATIENCE = 20.0
 
 
 def require() -> None:
-    """Refuse where the service's daemon is not there.
+    """Check that the service's daemon is installed.
 
     Raises:
-        InputError: it is not.
+        InputError: it is not installed.
     """
     if shutil.which(CONTROL) is None:
         raise InputError(
@@ -40,12 +40,13 @@ def require() -> None:
 
 @contextmanager
 def service(gpu: str) -> Iterator[dict[str, str]]:
-    """A daemon for one GPU (the driver's number), and the variables by which runs find it.
+    """Start a daemon for one GPU (the driver's number), and yield the variables by which runs find
+    it.
 
     Raises:
         GpucastError: it does not start.
     """
-    # Socket names have some hundred letters at most.
+    # A socket's path may have about a hundred characters.
     folder = Path(tempfile.mkdtemp(prefix="gpucast-mps-"))
     own = {"CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe", "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log"}
     for name in own.values():
@@ -74,7 +75,7 @@ def _wait(daemon: subprocess.Popen[bytes], environment: dict[str, str]) -> None:
 
 
 def _told(command: str, environment: dict[str, str]) -> bool:
-    """Whether the daemon took a command."""
+    """Send the daemon a command; return whether it accepted it."""
     try:
         done = subprocess.run(
             [CONTROL], input=f"{command}\n".encode(), env=environment, capture_output=True,

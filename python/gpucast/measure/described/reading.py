@@ -1,4 +1,5 @@
-"""A program's description from its YAML file, checked as far as nothing need be run for it."""
+"""Reads a program's description from its YAML file and checks what can be checked without
+running."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ NEEDED = "program, command, sizes, gpus and result"
 
 
 def read(path: PathLike) -> Program:
-    """A description's file.
+    """Read a description.
 
     Raises:
         InputError: names file, line and key.
@@ -44,11 +45,11 @@ def runs_of(
     *,
     mps: bool = False,
 ) -> list[Run]:
-    """What is run for all sizes and GPU counts, or for those given.
+    """Return the runs for all sizes and GPU counts of the description, or for those given.
 
     Raises:
-        InputError: as ``run_of``; a size whose variables nobody gave; a program that is not there;
-            instances that share what nobody named.
+        InputError: as ``run_of``; a size without its variables; a program that is not installed;
+            instances on ``host`` without cores_per_gpu.
     """
     shares = list(program.gpus if gpus is None else gpus)
     if mps and program.path == "host":
@@ -150,7 +151,7 @@ def _check_regex(text: str, lines: Lines) -> None:
 
 
 def _check_there(program: Program, run: Run) -> None:
-    """The first word must be a program, so that a campaign does not fail cell by cell."""
+    """Refuse a command whose program does not exist, before a campaign fails cell by cell."""
     key = "launcher" if program.launcher else "command"
     made = {file.name for file in run.files}
     starts = [(key, run.words[0])]
@@ -160,8 +161,8 @@ def _check_there(program: Program, run: Run) -> None:
         start = run.placed(word, Path("{workdir}"), program.folder)
         if "{workdir}" in start or start.removeprefix("./") in made:
             continue
-        there = program_of(start, run.environment.get("PATH")) is not None
-        # What a launcher starts may be there on its nodes only.
-        if not there and (key == "launcher" or not program.launcher or "/" in start):
+        exists = program_of(start, run.environment.get("PATH")) is not None
+        # A launcher's program may exist on the compute nodes alone.
+        if not exists and (key == "launcher" or not program.launcher or "/" in start):
             hint = "install it, or give its path ({here} is the description's folder)"
             raise program.lines.error(f"no program {start!r}; {hint}", (key, 0))

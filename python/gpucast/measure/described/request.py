@@ -1,4 +1,4 @@
-"""What the user wants of a program, which visits of it were made, and the order of the others."""
+"""What the user wants measured, which visits were made, and the order of the others."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from gpucast.util import units
 
 @dataclass(frozen=True)
 class Request(Bounds):
-    """What the user wants of a program.
+    """What the user wants measured of a program.
 
     Attributes:
-        runs: one a cell.
-        trace: a run of each cell is recorded, too, and its visits say how a step is split.
+        runs: one for each cell.
+        trace: whether one run of each cell is traced as well, so that its visits record how a step
+            is split into parts.
     """
 
     program: Program
@@ -36,19 +37,19 @@ class Request(Bounds):
 
 
 def beside(data: str, what: str) -> Path:
-    """``x.jsonl`` has its logs in ``x.logs``; another name keeps its ending."""
+    """Return the folder beside a file of records: ``x.logs`` for ``x.jsonl``."""
     return Path(f"{data.removesuffix('.jsonl')}.{what}")
 
 
 class Visited:
-    """Numbers of the visits of each cell that a file has.
+    """The numbers of each cell's visits in a file.
 
     Attributes:
-        steps: those of these runs, each with its cell.
+        steps: the file's steps of these runs, each with its cell.
     """
 
     def __init__(self, runs: Sequence[Run], steps: Sequence[Step]) -> None:
-        """``steps``: of the file; those of other runs are left out."""
+        """``steps`` are all steps of the file; those of other runs are ignored."""
         cells = {run.digest: run.cell for run in runs}
         self._numbers: dict[Cell, set[int]] = {run.cell: set() for run in runs}
         self.steps: list[tuple[Cell, Step]] = []
@@ -60,11 +61,11 @@ class Visited:
             self.steps.append((cell, step))
 
     def add(self, cell: Cell, number: int) -> None:
-        """A visit was made."""
+        """Note that a visit was made."""
         self._numbers[cell].add(number)
 
     def made(self, cell: Cell) -> frozenset[int]:
-        """Numbers of the visits that a cell had."""
+        """Numbers of the visits of a cell that were made."""
         return frozenset(self._numbers[cell])
 
     def next(self, cell: Cell) -> int:
@@ -76,7 +77,7 @@ class Visited:
 def visits_of(
     request: Request, runs: Sequence[Run], visited: Visited, costs: VisitCosts, budget: Budget
 ) -> Visits:
-    """The visits of these runs, after those that the file has."""
+    """Return the schedule of visits of these runs, given those that the file has."""
 
     def fitted(data: Dataset, series: StepSelection) -> Model:
         return fit(data, series, replicates=0)
@@ -92,9 +93,9 @@ def visits_of(
 
 
 def in_random_order(runs: Sequence[Run], visit: int) -> list[Run]:
-    """One pass over the cells. The order is drawn from what is run: the same in every start, and
-    another in each pass. Instances that share a GPU come next to one that has it alone, because
-    they are compared with it."""
+    """Return the runs in a random order that depends on the digests alone: every start of a
+    campaign has the same order, each pass over the cells another one. Runs that share a GPU come
+    next to the run that has it alone, with which they are compared."""
 
     def drawn(what: str) -> bytes:
         return hashlib.sha256(f"{visit} {what}".encode()).digest()

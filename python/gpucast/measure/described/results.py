@@ -1,4 +1,4 @@
-"""Step times in what a run printed or wrote."""
+"""Finds step times in what a run printed or wrote."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpucast.util.typed_json import to_json
 
 
 class NoResultError(GpucastError):
-    """A run that says no step time where the description looks for one."""
+    """A run has no step time where the description looks for one."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Times:
     """Step times of one run.
 
     Attributes:
-        seconds: a sample each.
-        more: other fields of a record that an importer knows.
-        warnings: one line each.
+        seconds: the samples.
+        more: other fields of a record that an importer found.
+        warnings: lines for the user.
     """
 
     seconds: list[float]
@@ -40,10 +40,10 @@ class Times:
 
 
 def times_in(output: str, folder: Path, program: Program, run: Run) -> Times:
-    """The step times of a run.
+    """Return the step times of a run.
 
     Raises:
-        NoResultError: there are none where the description says, or they are no times.
+        NoResultError: there are none where the description says, or they are not times.
     """
     result = program.result
     text = output if result.file is None else _file(folder / result.file, result.file)
@@ -75,7 +75,7 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
         every_run=result.pick == "all", whose="the description's",
     )  # fmt: skip
     reader, where = formats()[name], result.file or "its output"
-    # Read even so: what only lacks its head may still be understood.
+    # Try even if the format is not recognized: only the log's head may be missing.
     other = "" if reader.detect(text) else f": {where} is not {reader.what}"
     try:
         table = reader.read(text, result.file or OUTPUT, options)
@@ -101,7 +101,7 @@ def _imported(text: str, name: str, program: Program, run: Run) -> Times:
     if len(steps) == 1 and not result.skip and isinstance(last.phases, Phases):
         more["phases"] = to_json(last.phases, nulls=False)
     stated = {name: value for name, value in more.items() if value is not None}
-    # What the description settles need not be said: only what the log says otherwise.
+    # The user is told only where the log contradicts the description.
     cell = f"n={units.number(run.cell.n)} gpus={run.cell.gpus}"
     warnings = [f"{cell}: {one.text}" for one in table.remarks if one.kind == Kind.OVERRULED]
     return Times(seconds, stated, warnings)

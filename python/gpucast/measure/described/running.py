@@ -14,11 +14,11 @@ from gpucast.errors import GpucastError
 from gpucast.measure import processes
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.runs import Run
-from gpucast.remote import client_said
+from gpucast.remote import client_message
 from gpucast.util.units import long_duration
 
 LAST_LINES = 5
-"""Lines of a failed run's output that are kept in the file of records."""
+"""How many lines of a failed run's output the file of records keeps."""
 
 _MEMORY = re.compile(
     r"out of memory|outofmemory|bad_alloc|cannot allocate memory|memoryerror|CUDA_ERROR_OUT_OF",
@@ -27,9 +27,9 @@ _MEMORY = re.compile(
 _LARGEST_OUTPUT = 256 * 2**20
 
 _LOOKED_AT = 80
-"""Lines from the end of an output in which the reason of a failure is looked for."""
+"""How many of an output's last lines are searched for the reason of a failure."""
 _LONGEST = 200
-"""Characters of a line that are kept."""
+"""How many characters of a line are kept."""
 
 _EXCEPTION = re.compile(r"^(?:\[[^\]]*\]:?\s*)?(?:[\w.]+\.)?\w*(?:Error|Exception): +\S")
 _ERROR = re.compile(r"\berror\b(?!s)|^execvp|command not found", re.IGNORECASE)
@@ -46,7 +46,7 @@ class FailedRunError(GpucastError):
     """A run that gave no result.
 
     Attributes:
-        lines: the last that it printed.
+        lines: the last lines that it printed.
     """
 
     def __init__(self, message: str, lines: list[str]) -> None:
@@ -55,7 +55,7 @@ class FailedRunError(GpucastError):
 
 
 def in_folder(run: Run, program: Program, folder: Path) -> None:
-    """A fresh folder with the files of a run."""
+    """Make a fresh folder with the files of a run."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for file in run.files:
@@ -70,7 +70,7 @@ def in_folder(run: Run, program: Program, folder: Path) -> None:
 def started(
     folder: Path, log: Path, run: Run, program: Program, bound: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    """Start it; whoever does ends it.
+    """Start a run, which the caller has to end.
 
     Raises:
         FailedRunError: it cannot be started.
@@ -88,7 +88,7 @@ def started(
 
 
 def succeeded(status: int, in_time: bool, log: Path, program: Program) -> str:
-    """The output of a run that ended well.
+    """Return the output of a run that ended well.
 
     Raises:
         FailedRunError: it failed, took too long, or did not print what a success prints.
@@ -101,7 +101,7 @@ def succeeded(status: int, in_time: bool, log: Path, program: Program) -> str:
 
 
 def last_lines(output: str) -> list[str]:
-    """The last lines of an output that say something."""
+    """Return the last lines of an output that are not empty."""
     spoken = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
     return [line[:_LONGEST] for line in spoken[-LAST_LINES:]]
 
@@ -115,8 +115,8 @@ def _why_failed(status: int, in_time: bool, output: str, program: Program) -> st
             return f"ran out of memory: {' '.join(memory.split())[:_LONGEST]}"
         how = f"exit status {status}" if status > 0 else f"ended by {_signal_name(-status)}"
         killed = " (out of memory?)" if status == -signal.SIGKILL else ""
-        # Programs only know that a device is not there; the client of remote GPUs knows why.
-        why = client_said(output.splitlines()) or reason(output)
+        # A program only sees that a device is missing; the client of remote GPUs knows why.
+        why = client_message(output.splitlines()) or reason(output)
         return f"{how}{killed}" + (f": {why}" if why else "")
     for text in program.success:
         if text not in output:
@@ -138,13 +138,12 @@ def _text(path: Path) -> str:
 
 
 def reason(output: str) -> str | None:
-    """The line of a failed run's output that says why it failed; None: it says nothing.
+    """Return the line of a failed run's output that says why it failed; None if there is none.
 
-    It is seldom the last line: GROMACS and Open MPI end with a rule of hyphens, LAMMPS with the
-    input line at fault, MPI with a word of its own about processes that were ended. In this order:
-    the last exception of Python's, the first line that calls itself an error (and what stands below
-    it, where it ends with a colon), the first line of the last box between rules, the last line
-    that has a word.
+    It is seldom the last line: GROMACS and Open MPI end with a row of hyphens, LAMMPS with the
+    faulty input line, MPI with a message about processes that it ended. These are tried in order:
+    the last Python exception; the first line that contains the word error (with the next lines, if
+    it ends with a colon); the first line of the last box between rules; the last line with a word.
     """
     lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()][-_LOOKED_AT:]
     spoken = [line for line in lines if re.search(r"\w", line)]
@@ -163,7 +162,7 @@ def _first_error(lines: Sequence[str]) -> str | None:
 
 
 def _in_last_box(lines: Sequence[str]) -> str | None:
-    """The first lines between the last two rules, if the output has rules."""
+    """Return the first lines between the last two rules of the output, if it has rules."""
     rules = [i for i, line in enumerate(lines) if _RULE.match(line)]
     if len(rules) < 2:
         return None

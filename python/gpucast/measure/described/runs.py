@@ -1,4 +1,4 @@
-"""What is run for a size and a GPU count: words, files, environment, and their digest."""
+"""What is run for a size and a GPU count: command, files, environment, and their digest."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from gpucast.util.typed_json import Location, near
 from gpucast.util.units import number, plain
 
 OWN = ("n", "gpus", "ranks", "nodes", "workdir", "here")
-"""Placeholders that every description has; ``here``: the description's folder."""
+"""Placeholders of every description; ``here`` is the description's folder."""
 
 LATER = ("workdir", "here")
-"""Placeholders whose values are known once a folder is; a part of no digest."""
+"""Placeholders whose values are known once the run has a folder; digests leave them out."""
 
 _SCRIPTS = (".py", ".sh", ".jl", ".lua", ".pl", ".R")
-"""Words that end so name what is read; others may name a file that the program writes."""
+"""Files with these endings are read by the program; others it may write."""
 
-# LAMMPS and shells write ${L}: that is theirs.
+# ${L} belongs to LAMMPS or a shell.
 _PLACE = re.compile(r"\{\{|\}\}|(?<!\$)\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 @dataclass(frozen=True)
 class InFolder:
-    """A file that a run finds in its folder: a copy, or a text."""
+    """A file that is put into a run's folder: a copy of ``source``, or ``text``."""
 
     name: str
     source: Path | None
@@ -47,11 +47,10 @@ class Run:
     """What is run for one cell.
 
     Attributes:
-        words: of the command, but for ``{workdir}`` and ``{here}``.
-        ranks: processes, None where nobody said.
-        mps: whether its instances are under NVIDIA's Multi-Process Service.
-        digest: hash of all that and of the program's own file, so that a changed run is measured
-            anew.
+        words: the command line, in which only ``{workdir}`` and ``{here}`` are not filled in.
+        ranks: number of processes; None if not stated.
+        mps: whether its instances use NVIDIA's Multi-Process Service.
+        digest: hash of all this and of the program's file; a changed run is measured again.
     """
 
     cell: Cell
@@ -65,24 +64,24 @@ class Run:
 
     @property
     def name(self) -> str:
-        """For files."""
+        """Name for the run's files."""
         share = self.cell.share.replace("/", "of")
         return f"n{number(self.cell.n)}-gpus{share}-{self.digest[:8]}"
 
     def placed(self, text: str, workdir: Path, here: Path) -> str:
-        """A word or a variable of it, for a folder."""
+        """Fill the run's folders into one of its words or variables."""
         return _filled(text, {"workdir": str(workdir), "here": str(here)})
 
 
 def run_of(program: Program, n: float, share: GpuShare, *, mps: bool = False) -> Run:
-    """What a description says of a cell.
+    """Return the run of a cell.
 
     Args:
-        share: GPUs, or 1/k of one.
-        mps: whether several instances are under NVIDIA's Multi-Process Service.
+        share: number of GPUs, or 1/k of a GPU.
+        mps: whether several instances use NVIDIA's Multi-Process Service.
 
     Raises:
-        InputError: an unknown placeholder, ranks that are no number, a file that cannot be read.
+        InputError: a placeholder is unknown, ranks is not a number, or a file cannot be read.
     """
     gpus, instances = share.numerator, share.denominator
     values = _values(program, n, gpus)
@@ -109,7 +108,7 @@ def run_of(program: Program, n: float, share: GpuShare, *, mps: bool = False) ->
         "cell": [number(n), gpus, values["ranks"], values["nodes"]],
         "runs": [program.warmup, program.repeats],
     }
-    # Only where there is such a thing: other digests stay what they were.
+    # Other digests must stay as they were before these keys existed.
     if instances > 1:
         content["instances"] = [instances, mps]
     if program.cores_per_gpu is not None:
@@ -145,11 +144,11 @@ def _at(program: Program, values: Mapping[str, str], location: Location, text: s
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    """Raises KeyError: a placeholder that has no value."""
+    """Fill in placeholders; raises KeyError for one that has no value."""
     if "n" not in values:  # the last pass
         pairs = {"{{": "{", "}}": "}"}
         return _PLACE.sub(lambda at: pairs.get(at[0]) or values[at[1]], text)
-    # Until then doubled braces stay so, those of values too.
+    # Before the last pass, doubled braces stay doubled, also in values.
     return _PLACE.sub(lambda at: at[0] if at[0] in ("{{", "}}") else _kept(at[1], values), text)
 
 
@@ -183,25 +182,26 @@ def _last(text: str) -> str:
 
 
 def program_of(word: str, search: str | None) -> Path | None:
-    """The program that a command's word starts, as a shell finds it; None: there is none.
+    """Return the program that a shell would start for a command's first word; None if it finds
+    none.
 
     Args:
-        search: folders, as in PATH; None: this process's.
+        search: folders to search, as in PATH; None: the caller's PATH.
     """
     if "/" in word and not Path(word).is_absolute():
-        return None  # of the run's folder
-    there = shutil.which(word, path=search)
-    return None if there is None else Path(there)
+        return None  # relative to the run's folder
+    program = shutil.which(word, path=search)
+    return None if program is None else Path(program)
 
 
 def _contents(words: Sequence[str], here: Path, search: str | None) -> list[list[str]]:
-    """Names and contents of the program that the first word starts, and of scripts that others
-    name by an absolute path or by ``{here}``, the description's folder, which may be moved.
+    """Return names and hashes of the program that the first word starts, and of the scripts that
+    other words name by an absolute path or by ``{here}`` (the description's folder, which may be
+    moved).
 
-    A program that was compiled anew is thus another. Where it lies tells it apart, too: the Pythons
-    of two virtual environments are one file with different packages. A program that is not here (a
-    launcher's, on its nodes) has no content; libraries and modules that a program loads while it
-    runs are not looked at.
+    A recompiled program thus counts as another one. So does a program at another place: the Python
+    of two virtual environments is one file with different packages. A program that exists only on
+    the compute nodes has no hash. Libraries and modules that a program loads are not checked.
     """
     program = program_of(words[0].replace("{here}", str(here)), search)
     seen = [] if program is None else [(words[0], program)]
@@ -213,7 +213,7 @@ def _contents(words: Sequence[str], here: Path, search: str | None) -> list[list
 
 
 def _sha256(path: Path) -> str:
-    """The hash of a file's content.
+    """Return the hash of a file's content.
 
     Raises:
         InputError: it cannot be read.
@@ -228,13 +228,13 @@ def _sha256(path: Path) -> str:
 def _content_of(path: Path) -> str:
     try:
         return _sha256(path)
-    except InputError:  # may be run and not read
+    except InputError:  # the file may be executable and not readable
         about = path.stat()
         return f"{about.st_size} bytes of {about.st_mtime_ns}"
 
 
 @cache
 def _hashed(path: Path, number: int, changed: int, size: int) -> str:
-    """Once for all cells that share a file, as long as it stays as it is."""
+    """Hash a file once for all cells that share it; the arguments change when the file does."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,9 +1,9 @@
-"""Several instances of a program at once on one GPU, or on the same processor cores.
+"""Runs several instances of a program at once on one GPU, or on the same processor cores.
 
-All are started together, each in a folder of its own. An unmodified program has no barrier, and its
-log does not say when its steps began; what can be known is when each instance started and ended.
-How many ran at the same time, on average over their runs, is recorded, and where it is far fewer
-than were started the record says so: steps had fewer beside them than it seems.
+All are started together, each in its own folder. An unmodified program has no barrier, and its log
+does not say when its steps began; only start and end of each instance are known. The record states
+how many ran at the same time, averaged over their runs, with a caveat if that is far fewer than
+were started: the steps then had less competition than their number suggests.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from gpucast.measure.described.runs import Run
 from gpucast.measure.described.usage import OfCores, OfGpu, Usage
 
 POOR = 0.9
-"""Where fewer than this share of the instances ran at the same time, the record says so."""
+"""The record has a caveat if less than this share of the instances ran at the same time."""
 
 _PAUSE = 0.01
 
 
 @dataclass(frozen=True)
 class Together:
-    """Instances that came to their ends.
+    """Instances that have ended.
 
     Attributes:
         outputs: what each printed.
-        seconds: what each took from its start to its end.
-        at_once: how many ran at the same time, on average over their runs.
-        busy: share of the time in which GPU or cores worked; None: not known.
+        seconds: time of each from start to end.
+        at_once: how many ran at the same time, averaged over their runs.
+        busy: share of the time in which the GPU or the cores worked; None: not known.
     """
 
     outputs: list[str]
@@ -56,13 +56,13 @@ def run_together(
     *,
     watch: bool,
 ) -> Together:
-    """Run an instance in each folder, all at once, to their ends.
+    """Run an instance in each folder, all at once, and wait until they end.
 
     Args:
-        logs: one an instance.
-        bound: variables beside the description's.
+        logs: one for each instance.
+        bound: environment variables in addition to the description's.
         gpu: the GPU, as the driver calls it; None: processor cores are shared.
-        watch: whether to look how busy they are.
+        watch: whether to observe how busy GPU or cores are.
 
     Raises:
         FailedRunError: one of them failed.
@@ -81,7 +81,7 @@ def run_together(
             usage = OfGpu(gpu)
         elif watch and cores:
             usage = OfCores([process.pid for process in group], cores)
-        # Each instance gets the GPU for a k-th of the time at worst.
+        # At worst, each of k instances gets the GPU for a k-th of the time.
         limit = None if program.time_limit is None else program.time_limit * count
         ends = _ends(group, begins[0], limit, usage)
     finally:
@@ -97,10 +97,10 @@ def run_together(
 
 
 def at_once(runs: Sequence[tuple[float, float]]) -> float:
-    """How many ran at the same time on average over their runs, of when each began and ended (s).
+    """Return how many ran at the same time, averaged over runs that are given by begin and end (s).
 
-    2 where two began and ended together, 1.5 where they did so half of the time, and 1 where the
-    second began as the first ended.
+    It is 2 if two runs began and ended together, 1.5 if they overlapped for half of the time, and 1
+    if the second began when the first ended.
     """
     return mean(
         sum(max(0.0, min(end, other) - max(begin, start)) for start, other in runs)
@@ -109,8 +109,9 @@ def at_once(runs: Sequence[tuple[float, float]]) -> float:
     )
 
 
-def said_of(groups: Sequence[Together], instances: int) -> dict[str, object]:
-    """Fields of a record: how busy the GPU was, and how many instances ran at the same time."""
+def sharing_fields(groups: Sequence[Together], instances: int) -> dict[str, object]:
+    """Return fields of a record: how busy the GPU was, and how many instances ran at the same
+    time."""
     known = [group.busy for group in groups if group.busy is not None]
     fields: dict[str, object] = {"busy": median(known)} if known else {}
     if instances > 1:
@@ -121,10 +122,10 @@ def said_of(groups: Sequence[Together], instances: int) -> dict[str, object]:
 
 
 def cores_of(run: Run, program: Program) -> int:
-    """How many processor cores a run is confined to; 0: it may use any.
+    """Return how many processor cores a run is confined to; 0: it may use any.
 
     Raises:
-        FailedRunError: there are fewer; how busy they are would be said of cores that it lacks.
+        FailedRunError: the machine has fewer.
     """
     cores = (program.cores_per_gpu or 0) * run.cell.gpus
     here = len(os.sched_getaffinity(0))
@@ -135,7 +136,7 @@ def cores_of(run: Run, program: Program) -> int:
 
 @contextmanager
 def confined(cores: int) -> Iterator[None]:
-    """Confine programs that start meanwhile to the first ``cores`` processor cores; 0: to none."""
+    """Confine programs that start within this context to the first ``cores`` cores; 0: no limit."""
     if not cores:
         yield
         return
@@ -153,8 +154,8 @@ def _ends(
     limit: float | None,
     usage: Usage | None,
 ) -> list[float | None]:
-    """When each ended; None: not within the limit (s after ``begin``)."""
-    if len(group) == 1 and usage is None:  # nothing but its end is waited for
+    """Wait, and return when each ended; None: not within the limit (s after ``begin``)."""
+    if len(group) == 1 and usage is None:  # without readings there is no need to poll
         in_time = processes.has_ended(group[0], limit)
         return [time.monotonic() if in_time else None]
     ends: list[float | None] = [None] * len(group)
@@ -164,7 +165,7 @@ def _ends(
                 ends[i] = time.monotonic()
         if limit is not None and time.monotonic() - begin > limit:
             break
-        # Once the first has ended, the others have more of the GPU than they are timed with.
+        # Once the first has ended, the others have a larger share of the GPU.
         if usage is not None and not any(ends):
             usage.look()
         if None in ends:

@@ -1,4 +1,5 @@
-"""One recorded run of each cell, kept beside the data, and how it splits the cell's steps."""
+"""Traces one run of each cell, keeps the trace beside the data, and splits the cell's steps by
+it."""
 
 from __future__ import annotations
 
@@ -19,19 +20,18 @@ from gpucast.measure.tracing.recording import NothingRecordedError, has_steps, r
 from gpucast.util.units import number
 
 STEPS = 200
-"""Steps after which a run goes on unrecorded."""
+"""Number of steps after which tracing stops."""
 
 _LIMITS = Limits(calls=2_000_000)
 
 
 class TracedRuns:
-    """Records a run of a cell before its first visit; the run's own time counts nowhere.
-
-    A trace stays, under the run's name: a second start reads it, and records what has none.
+    """Traces a run of a cell before its first visit; the traced run's own time is not used. A trace
+    is kept under the run's name: a second start of the campaign reads it.
     """
 
     def __init__(self, folder: Path, program: Program, say: Callable[[str], object]) -> None:
-        """Traces are kept in ``folder``; ``say`` is told in a line what could not be recorded.
+        """``folder`` is for the traces; ``say`` gets a line for each run that could not be traced.
 
         Raises:
             GpucastError: gpucast was built without the recorder.
@@ -45,16 +45,16 @@ class TracedRuns:
         self._parts: dict[str, StepParts | None] = {}
 
     def path(self, run: Run) -> Path:
-        """Where the trace of a run is kept."""
+        """Return the file of a run's trace."""
         return self._folder / f"{run.name}.trace"
 
     def record(self, run: Run, log: Path, workdir: Path, bound: Mapping[str, str]) -> None:
-        """Record a run of the cell, if none is there and it can be.
+        """Trace a run of the cell, unless it has a trace or tracing does not work.
 
         Args:
-            log: for what it prints.
-            workdir: its folder, which is made and removed.
-            bound: variables beside the description's.
+            log: the file for what it prints.
+            workdir: its folder, which is created and removed.
+            bound: environment variables in addition to the description's.
         """
         if run.digest in self._parts or not self._goes_on:
             return
@@ -73,7 +73,8 @@ class TracedRuns:
             shutil.rmtree(workdir, ignore_errors=True)
 
     def phases(self, run: Run, seconds: float) -> dict[str, object]:
-        """The field of a record with the parts of a step of ``seconds``; empty: not known."""
+        """Return a record's field with the parts of a step of ``seconds``; none if they are not
+        known."""
         split = self._parts.get(run.digest)
         if split is None:
             return {}

@@ -1,8 +1,8 @@
-"""How busy GPUs or processor cores are while programs run, as an unmodified program lets one see.
+"""Observes how busy a GPU or processor cores are while unmodified programs run.
 
-For cores the share is the median over the run, so that start and end, which take the smaller part
-of a run worth timing, do not count; for a GPU, which programs leave alone while they start, it is
-the upper quartile.
+For cores, the share is the median over the run, so that start-up and shutdown do not count, which
+are the smaller part of a run worth timing. For a GPU, which is idle while programs start, it is the
+upper quartile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from statistics import median, quantiles
 from gpucast.measure import processes
 
 FEWEST_READINGS = 3
-"""Readings without which the share is not known."""
+"""Fewest readings from which a share is computed."""
 
 PERIOD = 0.4
 """Seconds between two readings."""
@@ -38,30 +38,31 @@ class OfCores:
         self._shares: list[float] = []
 
     def look(self) -> None:
-        """Take a reading, where it is time for one."""
+        """Take a reading, if it is time for one."""
         now = time.monotonic()
         if now - self._at < PERIOD:
             return
         used = self._seconds()
         before, self._used = self._used, used
-        # Only processes that were there before and are now: one that ended takes its time with it.
+        # Only processes that exist in both readings count: the time of one that ended is lost.
         spent = sum(used[process] - before[process] for process in used if process in before)
         self._shares.append(spent / ((now - self._at) * self._cores))
         self._at = now
 
     def share(self) -> float | None:
-        """The share of the time in which they worked, 0 to 1; None: not known. The last call."""
+        """Return the share of time in which the cores worked, 0 to 1; None: not known. Called
+        last."""
         if len(self._shares) < FEWEST_READINGS:
             return None
         return min(1.0, max(0.0, median(self._shares)))
 
     def _seconds(self) -> dict[int, float]:
-        """Processor time of each process of the sessions."""
+        """Return the processor time of each process of the sessions."""
         seconds = {}
         for folder in Path("/proc").iterdir():
             if folder.name.isdecimal():
                 with suppress(OSError, ValueError, IndexError):  # ended in the meantime
-                    # The name, in parentheses, may hold anything.
+                    # The process name, in parentheses, may contain anything.
                     fields = (folder / "stat").read_text().rpartition(")")[2].split()
                     if int(fields[3]) in self._sessions:
                         ticks = int(fields[11]) + int(fields[12])
@@ -70,7 +71,7 @@ class OfCores:
 
 
 class OfGpu:
-    """The share of time in which a kernel ran on one GPU, as the driver tells it."""
+    """The share of time in which a kernel ran on one GPU, from nvidia-smi."""
 
     def __init__(self, gpu: str) -> None:
         self._listing = tempfile.TemporaryFile()  # noqa: SIM115 - closed by share()
@@ -83,10 +84,11 @@ class OfGpu:
             )  # fmt: skip
 
     def look(self) -> None:
-        """It reads by itself."""
+        """Do nothing: nvidia-smi takes the readings."""
 
     def share(self) -> float | None:
-        """As of cores."""
+        """Return the share of time in which the GPU worked, 0 to 1; None: not known. Called
+        last."""
         if self._process is not None:
             processes.end(self._process)
         with self._listing as listing:

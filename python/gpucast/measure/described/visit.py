@@ -1,4 +1,4 @@
-"""One visit of a cell: warm-up and repeats of a run, of one instance or of several at once."""
+"""Makes one visit of a cell: warm-up and repeats of a run, by one instance or several at once."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from gpucast.measure.described.mps import service
 from gpucast.measure.described.results import Times, times_in, together
 from gpucast.measure.described.running import FailedRunError, in_folder, last_lines
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.sharing import run_together, said_of
+from gpucast.measure.described.sharing import run_together, sharing_fields
 from gpucast.measure.described.traced import TracedRuns
 from gpucast.measure.energy import metered
 from gpucast.util import units
 
 FOLDER = ".run"
-"""How the folders of runs end."""
+"""How the names of runs' folders end."""
 
 
 class Visitor:
@@ -53,12 +53,12 @@ class Visitor:
         """
         Args:
             runs: all that the campaign makes.
-            gpus: that runs are given (``here.gpus_here``).
+            gpus: numbers of the GPUs that runs may use (``here.gpus_here``).
             machine: id of this machine, for the records.
-            logs: the folder of what runs print.
-            say: is told what seems wrong with a result, once.
-            traces: where a run of each cell is recorded before its first visit.
-            folder: how the folders of runs end.
+            logs: the folder for what runs print.
+            say: gets each doubt about a result, once.
+            traces: traces a run of each cell before its first visit, if given.
+            folder: how the names of runs' folders end.
         """
         self._program = program
         self._gpus = gpus
@@ -72,7 +72,7 @@ class Visitor:
         self._doubts: set[str] = set()
 
     def visit(self, run: Run, number: int) -> Step | Note:
-        """One visit, with its number: its step, or why there is none."""
+        """Make a visit; return its step, or a note why there is none."""
         program = self._program
         if self._traces is not None:
             log = self._logs / f"{run.name}-trace.log"
@@ -107,13 +107,13 @@ class Visitor:
         return jsonl.made(Step, **stated)
 
     def _times(self, run: Run, logs: Sequence[Path]) -> Times:
-        """Step times of all instances of a run; ``logs``: one for each of warm-up and repeats, of
-        which each instance has its own.
+        """Run all instances and return their step times. ``logs`` has one file for each of warm-up
+        and repeats, from which each instance's file is derived.
 
-        Where any cell is shared, how busy one instance alone keeps the GPU is recorded as well.
+        If the campaign shares GPUs, the result also states how busy one instance alone keeps a GPU.
 
         Raises:
-            FailedRunError: a run failed, or left no times; its message names the log.
+            FailedRunError: a run failed, or has no step times; the message names the log.
         """
         program, instances = self._program, run.cell.instances
         shared = self._shares and run.cell.gpus == 1
@@ -147,7 +147,7 @@ class Visitor:
                     for folder in folders:
                         shutil.rmtree(folder, ignore_errors=True)
         all_times = together(times, alike=shared)
-        more = said_of(groups, instances) if shared else {}
+        more = sharing_fields(groups, instances) if shared else {}
         if powers:
             watts, uncertainty = np.mean(powers, axis=0)
             joules = float(watts * np.mean(all_times.seconds))
@@ -155,39 +155,40 @@ class Visitor:
         return replace(all_times, more={**all_times.more, **more})
 
     def _doubt(self, text: str) -> None:
-        """Say it, once."""
+        """Report a doubt, once."""
         if text not in self._doubts:
             self._doubts.add(text)
             self._say(text)
 
     def _counted(self, run: Run) -> list[str] | None:
-        """The GPUs whose energy is a run's own: not those of a path that may be elsewhere."""
+        """Return the GPUs whose energy is this run's alone; None if they are shared or may be
+        elsewhere."""
         visible = self._bound(run).get(VISIBLE)
         if visible is None or run.cell.instances > 1 or self._program.path != "native":
             return None
         return visible.split(",")
 
     def _bound(self, run: Run) -> dict[str, str]:
-        """Variables that say which GPUs a run has; empty where it is given none."""
+        """Return the environment variables that assign GPUs to a run."""
         program, gpus = self._program, run.cell.gpus
         step = step_of_allocation(program.path, program.launcher, gpus, run.nodes)
         return {**bound(self._gpus if run.nodes == 1 else None, gpus), **step}
 
     def _workdir(self, log: Path) -> Path:
-        """The folder of a run, which is removed after it; a later start of a campaign that was
-        killed removes it, too."""
+        """Return a run's folder, which is removed after the run, or by the next start after a
+        kill."""
         return log.with_suffix(self._folder).absolute()
 
 
 def failure(
     run: Run, number: int, why: str, lines: Sequence[str], seconds: float | None = None
 ) -> Note:
-    """The note of a visit that failed.
+    """Return the note of a failed visit.
 
     Args:
-        number: of the visit.
-        lines: the last that it printed.
-        seconds: that the visit took until then; None: nobody knows.
+        number: the visit's number.
+        lines: the last lines that it printed.
+        seconds: time that the visit took until it failed; None: not known.
     """
     cell = run.cell
     about = {
@@ -201,7 +202,7 @@ def failure(
 
 @contextmanager
 def _served(run: Run, gpu: str | None) -> Iterator[dict[str, str]]:
-    """The variables by which instances find their service, where they have one."""
+    """Yield the variables by which instances find their MPS daemon, if they use one."""
     if not run.mps:
         yield {}
         return
@@ -210,8 +211,8 @@ def _served(run: Run, gpu: str | None) -> Iterator[dict[str, str]]:
 
 
 def _times_in(output: str, seconds: float, folder: Path, program: Program, run: Run) -> Times:
-    """The step times of a run that took ``seconds``, with a warning where a step is said to take
-    longer than the whole run: mostly its log has another unit than the description."""
+    """Return the step times of a run that took ``seconds``. Warn if a step seems to take longer
+    than the whole run: usually the description has the wrong unit."""
     try:
         times = times_in(output, folder, program, run)
     except GpucastError as error:

@@ -1,6 +1,6 @@
-"""Which cells there are, in which order they are visited, and which to measure next.
+"""Defines the cells, the order of visits, and which cells to measure next.
 
 cells       what is measured: n, GPU count, schedule, kernel, memory; grids, and orders over them
-next_cells  which cells to visit next so that what is asked of a model becomes surer
-questions   what a campaign is asked, and whether its fits answer it
+next_cells  which visits reduce the uncertainty of a model's answers most
+questions   the questions of a campaign, and whether its fits answer them
 """

@@ -1,4 +1,4 @@
-"""What is measured: cells, and the grids of them that a path gets where the user names none."""
+"""Cells to measure, and the default grid of cells of a path."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ HOST_SIZES = tuple(8 * m**3 for m in (3, 4, 5, 6, 7, 8))
 _IMPOSSIBLE: dict[PathKind, set[str]] = {"host": set(), "native": set(), "remote": {"allgather"}}
 """NCCL, which allgather needs, knows no remote GPUs."""
 
-# Ordered pairs a second of one device and seconds a device for launch and copies: rough, only to
-# put cells in order and to say how long they take before any has been measured.
+# Rough pair rate of one device (1/s) and time per device for launch and copies (s). They only order
+# cells and estimate their times before any has been measured.
 _PAIRS: dict[tuple[bool, str], float] = {
     (True, "claret"): 5e7,
     (True, "tuned"): 1e9,
@@ -42,8 +42,8 @@ _LATENCY: dict[PathKind, float] = {"host": 1e-5, "native": 2e-5, "remote": 1e-4}
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """Steps of n particles on some GPUs; ``series``: of which schedule, kernel and memory;
-    ``instances``: of the program at once on these GPUs."""
+    """Steps of n particles on some GPUs. ``series`` holds schedule, kernel and memory;
+    ``instances`` is how many instances of the program share these GPUs."""
 
     series: StepSelection
     n: float
@@ -62,13 +62,13 @@ class Cell:
 
     @property
     def line(self) -> str:
-        """As ``gpucast-mdapp measure --cells`` reads it."""
+        """The cell as a line for ``gpucast-mdapp measure --cells``."""
         return f"{self.n} {self.gpus} {self.series}"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the user named of a grid; None: what suits the path."""
+    """The user's choice of a grid; None stands for the path's default."""
 
     n: tuple[int, ...] | None = None
     gpus: tuple[int, ...] | None = None
@@ -78,9 +78,9 @@ class Choice:
 
 
 def all_series(kind: PathKind, choice: Choice) -> list[StepSelection]:
-    """The series of a path, without those that cannot run there."""
-    # mpi needs a launcher and is measured where it is asked for.
-    schedules = choice.schedules or [each for each in SCHEDULES if each != MPI]
+    """Return the series that can run on a path."""
+    # mpi needs a launcher and is measured only on request.
+    schedules = choice.schedules or [schedule for schedule in SCHEDULES if schedule != MPI]
     # On CPU devices all memory is pageable.
     star_serial = choice.memories or (MEMORIES[:1] if kind == "host" else MEMORIES)
     return [
@@ -94,12 +94,13 @@ def all_series(kind: PathKind, choice: Choice) -> list[StepSelection]:
 
 
 def series_of(step: Step) -> StepSelection:
-    """The series that a step is of."""
+    """Return a step's series."""
     return StepSelection(schedule=step.schedule, kernel=step.kernel, memory=step.memory)
 
 
 def grid(kind: PathKind, devices: int, choice: Choice, most_ranks: int = 0) -> list[Cell]:
-    """All cells of a path with so many devices; ``most_ranks``: processes that mpi may have."""
+    """Return all cells of a path with ``devices`` devices; MPI may start up to ``most_ranks``
+    processes."""
     sizes = choice.n or (HOST_SIZES if kind == "host" else GPU_SIZES)
     cells = []
     for series in all_series(kind, choice):
@@ -111,17 +112,14 @@ def grid(kind: PathKind, devices: int, choice: Choice, most_ranks: int = 0) -> l
 
 
 def guess_seconds(kind: PathKind, cell: Cell) -> float:
-    """Roughly the time of a step (s), of a machine of which nothing is known."""
+    """Return a rough guess of the step time (s) on an unknown machine."""
     pairs = _PAIRS[kind == "host", str(cell.series.kernel)]
     return _LATENCY[kind] * cell.gpus + ALL_PAIRS.work(cell.n, cell.gpus) / pairs
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How a cell is timed; seconds.
-
-    ``set_up``: start, memory, and what else a cell costs beside its steps.
-    """
+    """How a cell is timed (s); ``set_up`` is its time outside of steps, as for start and memory."""
 
     warm_up: float = 0.2
     max_time: float = 2.0
@@ -129,25 +127,25 @@ class Timing:
 
     @staticmethod
     def of_budget(seconds: float) -> Timing:
-        """Timing for a campaign of so many seconds: visits of a cell minutes apart differ by ten
-        times what the median of some twenty steps is uncertain by, so that many short visits tell
-        more than few long ones."""
+        """Return the timing for a campaign of ``seconds``. Visits of a cell minutes apart differ by
+        ten times the standard error of a median of twenty steps, so that many short visits are
+        worth more than few long ones."""
         return Timing(warm_up=min(0.2, max(0.02, seconds / 1500)), max_time=0.1)
 
     @staticmethod
     def of_cell(seconds: float) -> Timing:
-        """Timing for so many seconds of steps a cell at most."""
+        """Return the timing for at most ``seconds`` of steps in a cell."""
         return Timing(warm_up=min(0.2, seconds / 10), max_time=seconds)
 
     def cell_seconds(self, step: float) -> float:
-        """What a cell costs whose step takes ``step`` seconds."""
-        # At least two steps warm up; some fifty mostly settle the median.
+        """Return the time of a visit (s) of a cell whose step takes ``step`` seconds."""
+        # At least two steps are for warm-up; about fifty usually settle the median.
         warm_up = max(self.warm_up, 2 * step)
         return self.set_up + warm_up + min(50 * step, max(self.max_time, step))
 
 
 def pairs_of(cells: Sequence[Cell]) -> list[tuple[float, int]]:
-    """n and GPU count of each."""
+    """Return n and GPU count of each cell."""
     return [(cell.n, cell.gpus) for cell in cells]
 
 
@@ -157,25 +155,25 @@ def _counts(most: int) -> Iterable[int]:
     return [*counts, most]
 
 
-# --- orders and choices of cells that are spread over n and GPU counts ---
+# --- orders and subsets of cells that are spread over n and GPU counts ---
 
 
 Pairs = Sequence[tuple[float, int]]
 
 START = 6
-"""Cells of a series that are visited before its fit is asked anything: as many as a model has
-quantities that steps alone determine."""
+"""Cells of a series that are visited before its first fit: as many as a model has parameters that
+step times alone determine."""
 
 _GOLDEN = (5**0.5 - 1) / 2
 
 
 def in_turn(cells: Iterable[Cell], visits: Mapping[Cell, int]) -> list[Cell]:
-    """Cells in the order in which they are to be visited: those with the fewest visits first.
+    """Return cells in the order of their visits: those with the fewest visits first.
 
-    A pass over all cells is in a random order, another in each pass and the same in each start. Any
-    first part of it is spread over series, n and GPU counts: the i-th cell of the sorted ones comes
-    at the fractional part of i times the golden ratio plus a random number, so that gaps between
-    the cells of a first part have at most three lengths, none much longer than another.
+    Each pass over the cells has its own random order, which is the same in every start. Every
+    initial part of a pass is spread over series, n and GPU counts: the i-th of the sorted cells
+    comes at the fractional part of i times the golden ratio plus a random number, so that the gaps
+    between the cells of an initial part have at most three lengths, none much longer than another.
     """
     ordered = sorted(cells)
     begin = {visit: np.random.default_rng(visit).random() for visit in set(visits.values()) | {0}}
@@ -187,8 +185,8 @@ def in_turn(cells: Iterable[Cell], visits: Mapping[Cell, int]) -> list[Cell]:
 
 
 def spread_over(cells: Pairs, most: int) -> Sequence[int]:
-    """Indices of at most ``most`` cells, evenly spaced in the order of GPU counts and n: which of
-    two neighbours is measured tells nearly the same."""
+    """Return the indices of at most ``most`` cells, evenly spaced in the order of GPU counts and n:
+    two neighbours tell nearly the same."""
     if len(cells) <= most:
         return range(len(cells))
     order = sorted(range(len(cells)), key=lambda i: (cells[i][1], cells[i][0]))

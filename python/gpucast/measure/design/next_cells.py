@@ -1,17 +1,19 @@
-"""Which cells to visit next: those whose visits narrow what is asked most for the time they take.
+"""Chooses the cells to visit next: those that reduce the uncertainty of the questions most per
+time.
 
     advice = next_cells(model, Ask.forecasts([110592], [4]), [(n, gpus), ...])
 
-Let f be log step times of cells that may be visited and q what is asked: log times, log sums, or,
-of a best count, log times over that of the count that seems fastest. K is the covariance of both in
-the model's own joint draws: all forms with their weights, their parameters, and the processes about
-their parts. A visit sees f_c with noise of variance s_c^2. For normal f and q it takes
+Let f be the log step times of the candidate cells and q the log of the quantities in question:
+times, sums of times, or, for a best count, times relative to the count that seems fastest. K is the
+covariance of both in the model's joint posterior draws: all forms with their weights, their
+parameters, and the Gaussian processes about their parts. A visit observes f_c with noise of
+variance s_c^2. If f and q are normal, it reduces the variance of q by
 
     K_qc^2 / (K_cc + s_c^2)
 
-off the variance of q, whatever is seen, and leaves K - K_.c K_c. / (K_cc + s_c^2). Each next visit
-is the one that takes most off for the seconds that it takes, one step ahead. Variances of ratios of
-times weigh by what it costs on average that the count was not chosen.
+whatever is observed, and leaves the covariance K - K_.c K_c. / (K_cc + s_c^2). The next visit is
+always the one with the largest reduction per second, one step ahead. Variances of ratios of times
+are weighted by the expected loss of not choosing that count.
 """
 
 from __future__ import annotations
@@ -30,24 +32,25 @@ from gpucast.model.joint import DRAWS
 
 Array = NDArray[np.float64]
 
-# From visit to visit times repeat within this at best, whatever the samples of one visit say.
+# Times of two visits repeat no better than this, whatever the samples of one visit say.
 _LEAST_NOISE = 0.003
 
-# Draws of a model that is not determined yet may differ by anything.
+# Draws of a poorly determined model may differ by any factor.
 _LARGEST_LOG = 3.0
 
-# Weight of a GPU count that no draw has as the fastest.
+# Weight of a GPU count that is the fastest in no draw.
 _LEAST_REGRET = 1e-7
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked of a model; made by one of the three class methods.
+    """A question to a model; made by one of the three class methods.
 
     Attributes:
-        n, gpus: the cells that it is about.
-        counts: of a best count, how many GPU counts there are of each n; 0: it is not about one.
-        sums: weights of each quantity's cells, a row a quantity; None: each cell is a quantity.
+        n, gpus: the cells in question.
+        counts: for a best count, the number of GPU counts of each n; else 0.
+        sums: weights of the cells in each quantity, one row per quantity; None: each cell's time is
+            a quantity.
     """
 
     n: Array
@@ -57,12 +60,12 @@ class Ask:
 
     @classmethod
     def forecasts(cls, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Ask:
-        """Step times of pairs of n and gpus, all of one weight."""
+        """Ask for the step times of pairs of n and gpus, all with the same weight."""
         return cls(np.array(n, dtype=np.float64), np.array(gpus, dtype=np.float64))
 
     @classmethod
     def best_count(cls, n: Sequence[float] | Array, gpus: Sequence[float] | Array) -> Ask:
-        """The fastest of some GPU counts, for each n."""
+        """Ask for the fastest of some GPU counts, for each n."""
         counts = sorted(set(gpus))
         return cls(*outer(n, counts), counts=len(counts))
 
@@ -70,8 +73,8 @@ class Ask:
     def cost(
         cls, n: Sequence[float] | Array, gpus: Sequence[float] | Array, weights: Sequence[float]
     ) -> Ask:
-        """A sum of step times of pairs of n and gpus: steps times price a second of a plan's runs,
-        for example. Weights are not negative and not all 0."""
+        """Ask for a weighted sum of the step times of pairs of n and gpus, such as the cost of a
+        plan's runs. Weights are not negative and not all 0."""
         return cls(
             np.array(n, dtype=np.float64),
             np.array(gpus, dtype=np.float64),
@@ -79,10 +82,11 @@ class Ask:
         )
 
     def quantities(self, times: Array) -> tuple[Array, Array]:
-        """What is to become surer: logarithms of times, sums or ratios of times, and their weights.
+        """Return the quantities in question (logarithms of times, sums or ratios) and their
+        weights.
 
         Args:
-            times: draws of step times (s) of the cells, a row a draw.
+            times: draws of the cells' step times (s), one row per draw.
         """
         if not self.counts:
             logs = np.log(times if self.sums is None else times @ self.sums.T)
@@ -98,10 +102,10 @@ class NextCell:
     """A cell to visit.
 
     Attributes:
-        seconds: forecast of its step.
-        uncertainty: relative standard deviation of that.
-        visits: how many.
-        cost: seconds that they take.
+        seconds: forecast step time (s).
+        uncertainty: relative standard deviation of the forecast.
+        visits: number of visits to make.
+        cost: total time of these visits (s).
     """
 
     n: float
@@ -114,14 +118,14 @@ class NextCell:
 
 @dataclass(frozen=True)
 class Advice:
-    """Cells to visit, the one that narrows most for its time first.
+    """Cells to visit, the most informative per time first.
 
     Attributes:
-        order: which candidate each visit is of.
-        gains: share of the variance asked about that each takes off, per second.
-        open: what is left open before the first and after each, relative: half-width of the 90 %
-            interval of the expected time or sum (root mean square over what is asked), or what a
-            wrong best count costs on average.
+        order: index of the candidate of each visit.
+        gains: share of the variance in question that each visit removes, per second.
+        open: relative uncertainty before the first visit and after each: half-width of the 90 %
+            interval of the expected time or sum (root mean square over the quantities), or the
+            expected loss by a wrong best count.
     """
 
     cells: list[NextCell]
@@ -131,12 +135,12 @@ class Advice:
 
     @property
     def before(self) -> float:
-        """What is open without these visits."""
+        """The uncertainty without these visits (see ``open``)."""
         return self.open[0]
 
     @property
     def after(self) -> float:
-        """What is open with all of them."""
+        """The uncertainty after all of these visits (see ``open``)."""
         return self.open[-1]
 
 
@@ -149,18 +153,17 @@ def next_cells(
     most: Sequence[int] | None = None,
     count: int = 5,
 ) -> Advice | None:
-    """The visits that make what is asked surest for the time they take; None where the model's
-    uncertainty is not known, or nothing may be visited.
+    """Return the visits that reduce the uncertainty of the question most per time; None if the
+    model's uncertainty is not known or there are no candidates.
 
     Args:
-        candidates: n and GPU count of the cells that may be visited; measured ones may be there.
-        costs: seconds of a visit of each; None: as ``gpucast measure`` takes for steps of the
-            forecast length.
-        most: visits that each candidate may get; None: one.
-        count: visits at most.
+        candidates: n and GPU count of the cells that may be visited, also measured ones.
+        costs: time of a visit of each (s); None: the time that ``gpucast measure`` would take.
+        most: most visits of each candidate; None: one.
+        count: most visits in all.
 
     Raises:
-        InputError: a GPU count whose communication cost the data cannot know.
+        InputError: the data do not determine the communication time of a GPU count.
     """
     if not candidates or not model.draw_count:
         return None
@@ -176,7 +179,7 @@ def next_cells(
     variance = max(float(np.diag(K)[n.size :] @ weights), np.finfo(float).tiny)
     noise = _visit_noise(model, n, gpus) ** 2
     room = np.ones(n.size, dtype=int) if most is None else np.array(most)
-    # What one would expect in each draw, were it the truth, of visits as noisy as these.
+    # The posterior mean after the visits, were each draw in turn the truth.
     means = np.tile(log_times.mean(axis=0), (len(log_times), 1))
     deviates = np.random.default_rng(0).standard_normal((count, len(log_times)))
 
@@ -195,7 +198,7 @@ def next_cells(
         room[c] -= 1
         advice.order.append(c)
         advice.gains.append(float(gains[c]))
-        # Nobody need choose by what visits seem to say.
+        # More information cannot hurt: one may ignore it.
         advice.open.append(min(left_open(), advice.open[-1]))
     for c in dict.fromkeys(advice.order):
         visits = advice.order.count(c)
@@ -212,11 +215,11 @@ def next_cells(
 
 
 def left_after(model: Model, asked: tuple[float, int], candidates: Pairs) -> Array:
-    """The share of the standard deviation of a cell's log time that a visit of each candidate would
-    leave.
+    """Return the share of the standard deviation of a cell's log time that would remain after a
+    visit of each candidate.
 
     Raises:
-        InputError: a GPU count whose communication cost the data cannot know.
+        InputError: the data do not determine the communication time of a GPU count.
     """
     n, gpus = np.array(candidates, dtype=np.float64).T
     cells, wanted = _draws(model, Ask.forecasts([asked[0]], [asked[1]]), n, gpus)
@@ -227,28 +230,28 @@ def left_after(model: Model, asked: tuple[float, int], candidates: Pairs) -> Arr
 
 
 def _draws(model: Model, ask: Ask, n: Array, gpus: Array) -> tuple[Array, Array]:
-    """Joint draws of step times (s), a row a draw: of cells that may be visited, and of those that
-    are asked about."""
+    """Return joint draws of step times (s), one row per draw, of the candidates and of the cells in
+    question."""
     pairs = np.column_stack([np.append(n, ask.n), np.append(gpus, ask.gpus)])
-    # What may be visited is often asked for, too; nothing is drawn twice.
+    # Candidates are often in question as well; no cell is drawn twice.
     distinct, at = np.unique(pairs, axis=0, return_inverse=True)
     drawn = model.draws(distinct[:, 0], distinct[:, 1], DRAWS)[:, at.ravel()]
     return drawn[:, : n.size], drawn[:, n.size :]
 
 
 def _covariance(rows: Array) -> Array:
-    """K of the module's derivation from draws, a row a draw."""
+    """Return K of the module's derivation from draws, one row per draw."""
     off = np.clip(rows - np.median(rows, axis=0), -_LARGEST_LOG, _LARGEST_LOG)
     off -= off.mean(axis=0)
     return np.asarray(off.T @ off / len(rows), dtype=np.float64)
 
 
 def _left_open(ask: Ask, covariance: Array, means: Array, truth: Array) -> float:
-    """What is left open, as ``Advice.open`` has it.
+    """Return the remaining uncertainty, as defined for ``Advice.open``.
 
     Args:
-        covariance: of what is asked.
-        means: what a fit would expect of it in each draw; ``truth``: what it is there.
+        covariance: covariance of the quantities in question.
+        means: their posterior means if each draw were the truth; ``truth``: their values in it.
     """
     if not ask.counts:
         return float(np.expm1(Z90 * np.sqrt(np.maximum(np.diag(covariance), 0).mean())))
@@ -258,8 +261,9 @@ def _left_open(ask: Ask, covariance: Array, means: Array, truth: Array) -> float
 
 
 def _visit_noise(model: Model, n: Array, gpus: Array) -> Array:
-    """Relative standard deviation of a visit around the expected time: by what the interval of one
-    is wider than that of the other, and what draws of a form alone do not say of single cells."""
+    """Return the relative standard deviation of a visit around the expected time: from the
+    difference between the intervals of a single visit and of the mean, and, for a single form, the
+    scatter between cells that its draws lack."""
     forecasts = model.forecasts(n, gpus)
     single = np.log(forecasts.high / forecasts.low) / (2 * Z90)
     mean = np.log(forecasts.mean_high / forecasts.mean_low) / (2 * Z90)

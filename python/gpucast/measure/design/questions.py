@@ -1,9 +1,9 @@
-"""What is asked of a campaign, what a model answers so far, and whether that is sure enough.
+"""The questions of a campaign, a model's answers so far, and whether these are certain enough.
 
-A best count is sure enough when it is the fastest with the probability asked for, or when taking it
-costs little on average: of two counts that are equally fast none ever becomes probable. A forecast
-is, when the 90 % interval of the expected time is narrow enough; that of a single visit stays as
-wide as visits differ.
+A best count is certain enough if it is the fastest with the required probability, or if its
+expected loss against the fastest is small: of two equally fast counts, none ever becomes probable.
+A forecast is certain enough if the 90 % interval of the expected time is narrow enough; the
+interval of a single visit stays as wide as visits scatter.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from gpucast.util.units import duration, number, percent
 T = TypeVar("T", float, int)
 
 SURELY = 0.95
-"""Probability of a best count that is enough where nothing is said."""
+"""Default of the required probability of a best count."""
 
 REGRET = 0.01
-"""What a wrong best count may cost on average, relative to a step, where nothing is said."""
+"""Default of the tolerated expected loss by a wrong best count, relative to a step."""
 
 HALF_WIDTH = 0.05
-"""Half-width of a forecast's interval that is enough where nothing is said."""
+"""Default of the required half-width of a forecast's interval, relative."""
 
 
 SOME = 12
-"""Sizes, and GPU counts, that a question is about at most which names none."""
+"""Most sizes, and most GPU counts, of a question that names none."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is to become sure.
+    """A question that a campaign is to answer.
 
     Attributes:
         kind: the best GPU count of each n, or forecasts of all n with all GPU counts.
-        n, gpus: of what; empty: of all cells that may be measured.
-        within: relative; of a best count what a wrong one may cost on average, of a forecast the
-            half-width of the 90 % interval of the expected time.
-        surely: of a best count, the probability that is enough, whatever it costs.
+        n, gpus: the cells in question; empty: all cells that may be measured.
+        within: tolerance, relative: for a best count the expected loss by a wrong one, for a
+            forecast the half-width of the 90 % interval of the expected time.
+        surely: for a best count, the probability that is enough whatever the loss.
         text: as the user wrote it.
     """
 
@@ -60,14 +60,15 @@ class Question:
     text: str = ""
 
     def about(self, cells: Pairs) -> Question:
-        """The same with n and GPU counts, those of the cells where it names none; of many sizes or
-        counts some, spread between the least and the greatest."""
+        """Return the question with n and GPU counts filled in from the cells if it names none; of
+        many sizes or counts, only some that are spread over the range."""
         n = self.n or _some(sorted({n for n, _ in cells}))
         gpus = self.gpus or _some(sorted({gpus for _, gpus in cells}))
         return replace(self, n=tuple(n), gpus=tuple(gpus))
 
     def ask(self) -> Ask:
-        """For the design; n and GPU counts are there."""
+        """Return the question in the form that ``next_cells`` takes; n and gpus must be filled
+        in."""
         if self.kind == "best":
             return Ask.best_count(self.n, self.gpus)
         return Ask.forecasts(*outer(self.n, self.gpus))
@@ -75,15 +76,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model says to a question.
+    """A model's answer to a question.
 
     Attributes:
         question: as asked.
-        sure: whether it is sure enough.
-        open: of best counts by how much they are slower than the fastest on average, of forecasts
-            the half-width, relative; of the n or cell of which it is largest. None: the model has
-            no answer.
-        probability: of a best count, least over n.
+        sure: whether it is certain enough.
+        open: the largest relative uncertainty over n or cells: for best counts the expected loss
+            against the fastest, for forecasts the half-width. None: the model has no answer.
+        probability: for a best count, its probability, the least over n.
         text: in words.
     """
 
@@ -97,8 +97,8 @@ class Answer:
 def answer(
     model: Model | None, question: Question, why_not: str = "", device: Device = GPU
 ) -> Answer:
-    """What the model says; ``question`` names n and GPU counts. ``why_not``: there is no model;
-    ``device``: what these counts count."""
+    """Return the model's answer. ``question`` names n and GPU counts, ``why_not`` says why there is
+    no model, ``device`` is what the counts count."""
     if model is None or not model.draw_count:
         why = why_not or "how sure the fit is nobody knows"
         return Answer(question.text, False, f"no answer yet: {why}")
@@ -154,5 +154,5 @@ def _listed(words: Sequence[str], most: int = 3) -> str:
 
 
 def _in_percent(share: float) -> str:
-    """Never 100 % of what was not drawn infinitely often."""
+    """Format a probability; one from finitely many draws is never 100 %."""
     return f"{min(99, round(100 * share))} %"

@@ -1,4 +1,4 @@
-"""Recording what a program asks of its GPUs: what ``gpucast trace -- PROGRAM`` does."""
+"""Records a program's CUDA calls and GPU work, as ``gpucast trace -- PROGRAM`` does."""
 
 from __future__ import annotations
 

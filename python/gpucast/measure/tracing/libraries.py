@@ -1,4 +1,4 @@
-"""Where the recorder's library and CUPTI lie."""
+"""Locates the recorder's library and CUPTI."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CUPTI = ("libcupti.so.13", "libcupti.so.12")
 
 
 def recorder() -> Path:
-    """The library that programs load: in the folder ``GPUCAST_TRACE_LIB``, or as installed.
+    """Return the library that programs load, from the folder ``GPUCAST_TRACE_LIB`` or as installed.
 
     Raises:
         GpucastError: gpucast was built without it.
@@ -26,33 +26,33 @@ def recorder() -> Path:
     folder = Path(named) if named else installed.place("lib/gpucast-trace", RECORDER)
     if not (folder / RECORDER).exists():
         raise GpucastError(
-            f"{folder / RECORDER}: not there: gpucast was built without the recorder "
+            f"{folder / RECORDER}: not found: gpucast was built without the recorder "
             "(GPUCAST_TRACE_LIB names another folder)"
         )
     return (folder / RECORDER).resolve()
 
 
 def cupti() -> list[Path]:
-    """Files of CUPTI on this machine, the best first; what the loader finds is not among them.
-
-    ``GPUCAST_CUPTI`` alone where it is set, else this Python's packages, then toolkits.
+    """Return the CUPTI libraries on this machine, the best first, without those that the loader
+    finds by itself: only ``GPUCAST_CUPTI`` if it is set, else this Python's packages, then
+    toolkits.
 
     Raises:
-        InputError: ``GPUCAST_CUPTI`` names no file.
+        InputError: ``GPUCAST_CUPTI`` does not name a file.
     """
     named = os.environ.get("GPUCAST_CUPTI")
     if named:
         if not Path(named).is_file():
             raise InputError("there is no such file", file=named, field="GPUCAST_CUPTI")
         return [Path(named).resolve()]
-    there = (folder / name for name in CUPTI for folder in _folders())
-    return list(dict.fromkeys(file.resolve() for file in there if file.is_file()))
+    candidates = (folder / name for name in CUPTI for folder in _folders())
+    return list(dict.fromkeys(file.resolve() for file in candidates if file.is_file()))
 
 
 def _folders() -> Iterator[Path]:
     for packages in map(Path, dict.fromkeys([*site.getsitepackages(), *sys.path])):
         yield packages / "nvidia" / "cu13" / "lib"
-        yield packages / "nvidia" / "cuda_cupti" / "lib"  # of CUDA 12
+        yield packages / "nvidia" / "cuda_cupti" / "lib"  # CUDA 12
     for toolkit in _toolkits():
         yield toolkit / "extras" / "CUPTI" / "lib64"
         yield toolkit / "lib64"

@@ -1,4 +1,4 @@
-"""The call that ends a step: by it steps are told apart where nothing else is recorded."""
+"""Finds the call that ends a step, which separates steps if nothing else is recorded."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from gpucast.errors import GpucastError
 
 FEWEST_STEPS = 5
 USUAL = 0.6
-"""Share of steps that are of the usual kind, from which the median of all is one of these."""
+"""Least share of steps of the usual kind, so that the median of all steps is of this kind."""
 
 
 @dataclass(frozen=True)
 class Marker:
-    """The function by whose calls steps are told apart.
+    """The function whose calls separate steps.
 
     Attributes:
-        name: as a trace has it.
-        calls: how often each step calls it.
-        before: its calls before the first typical step.
+        name: its name in traces.
+        calls: calls per step.
+        before: calls before the first typical step.
     """
 
     name: str
@@ -34,8 +34,8 @@ class Marker:
 
 
 def marker_of(process: Process, steps: ProcessSteps) -> Marker | None:
-    """The function that each typical step calls as often, one that waits and is called seldom if
-    there is any; None where there is none, or steps are of several kinds."""
+    """Return a function that all typical steps call equally often, preferably one that waits and is
+    called seldom; None if there is none, or steps are of several kinds."""
     kept = np.flatnonzero(steps.kept)
     if not kept.size or np.mean(steps.kind[kept] == 0) < USUAL:
         return None
@@ -57,8 +57,8 @@ def marker_of(process: Process, steps: ProcessSteps) -> Marker | None:
 
 
 def step_seconds(trace: Trace, marker: Marker) -> float | None:
-    """The median step of a run of which only a marker's calls are on record, s: that of the slowest
-    process; None where there are too few."""
+    """Return the median step time (s) of a run of which only a marker's calls are recorded, that of
+    the slowest process; None if there are too few calls."""
     medians = []
     for process in trace.processes:
         threads = process.calls["thread"].to_numpy()
@@ -72,17 +72,17 @@ def step_seconds(trace: Trace, marker: Marker) -> float | None:
 
 
 def marker_in(folder: Path, range_name: str | None) -> Marker | None:
-    """The marker of a recording's folder; None where it has no steps, or no marker."""
+    """Return the marker of a recording's folder; None if it has no steps, or no marker."""
     try:
         trace = traces.read(folder)
         steps = traces.find_steps(trace, range_name).main
-    except GpucastError:  # who reads the trace is told
+    except GpucastError:  # reading the trace later reports the error
         return None
     return marker_of(trace.processes[steps.process], steps)
 
 
 def seconds_in(folder: Path, marker: Marker) -> float | None:
-    """``step_seconds`` of a recording's folder; None where nothing is in it."""
+    """Return ``step_seconds`` of a recording's folder; None if it is empty."""
     try:
         return step_seconds(traces.read(folder), marker)
     except GpucastError:

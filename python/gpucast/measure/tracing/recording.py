@@ -1,7 +1,7 @@
-"""One run of a program under the recorder: a folder while it runs, a zip archive at its end.
+"""Records one run of a program: into a folder while it runs, which then becomes a zip archive.
 
-The program stays as it is: the CUDA driver loads our library where ``CUDA_INJECTION64_PATH`` names
-it, in every process of the run that makes a CUDA call. Each writes a folder of its own.
+The program is not modified: the CUDA driver loads our library, which ``CUDA_INJECTION64_PATH``
+names, into every process of the run that makes a CUDA call. Each process writes its own folder.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from gpucast.errors import GpucastError, InputError
-from gpucast.measure.machine import asked
+from gpucast.measure.machine import nvidia_smi
 from gpucast.measure.tracing import libraries, ranks
 from gpucast.util import files
 from gpucast.util.signals import handled
 
 SCHEMA = "gpucast.trace/1"
 ENOUGH = "enough"
-"""File by which the recorder is told so."""
+"""Name of the file that tells the recorder to stop."""
 LOOK_EVERY = 0.1  # s
 
 
@@ -38,12 +38,13 @@ class Limits:
     """What is recorded of a run; 0: no limit.
 
     Attributes:
-        after: s of a process, from its first CUDA call, that are left out.
-        seconds: s that are recorded.
-        calls: of a process, after which recording ends.
-        whole_graphs: a row for each launch of a CUDA graph instead of one for each node.
-        phase: s of the first phase in which the GPUs' work is recorded; a phase of calls alone,
-            three times as long, follows, and so on, ever longer. 0: all is recorded all the time.
+        after: time (s) that is left out at the beginning, from a process's first CUDA call.
+        seconds: time (s) that is recorded.
+        calls: number of calls of a process after which recording ends.
+        whole_graphs: whether a launch of a CUDA graph is one row instead of one per node.
+        phase: length (s) of the first full phase, in which GPU work is recorded. A light phase, in
+            which only calls are recorded, follows and is three times as long, and so on, with
+            growing lengths. 0: GPU work is always recorded.
     """
 
     after: float = 0.0
@@ -55,17 +56,17 @@ class Limits:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a recording holds.
+    """The content of a recording.
 
     Attributes:
-        processes: of the run, that made CUDA calls.
-        calls, work: rows of these tables, all processes together.
-        lost: records that CUPTI dropped, or had no times for.
-        cut: processes that ended before their recorder did (killed, ``_exit``).
-        size: bytes on disk.
-        status: of the program; negative where a signal ended it.
-        problems: of processes that were not, or not wholly, recorded; a line each.
-        written: whether the trace is; else the last of the job's ranks will write it.
+        processes: number of processes that made CUDA calls.
+        calls, work: rows of these tables in all processes.
+        lost: number of records that CUPTI dropped, or had no times for.
+        cut: number of processes that ended before their recorder did (killed, ``_exit``).
+        size: size on disk (bytes).
+        status: the program's exit status; negative if a signal ended it.
+        problems: lines about processes that were not recorded, or only in part.
+        written: whether the trace is written; if not, the last of the job's ranks will write it.
     """
 
     processes: int
@@ -80,21 +81,21 @@ class Recorded:
 
 
 class NothingRecordedError(GpucastError):
-    """A run came to its end, and no process of it is on record."""
+    """A run has ended without a recorded process."""
 
 
 class Watcher(Protocol):
-    """Who is told how far a recording is."""
+    """Receives the progress of a recording."""
 
     def recording(self, so_far: Recorded) -> None:
-        """About ten times a second, while the program runs."""
+        """Called about ten times a second while the program runs."""
 
     def enough(self) -> None:
-        """Recording has ended, and the program goes on."""
+        """Called when recording has ended while the program goes on."""
 
 
 Enough = Callable[[Path], bool]
-"""Whether what is in the folder of a recording is all that is wanted; asked from time to time."""
+"""Whether a recording's folder holds enough; called from time to time."""
 
 
 def record(
@@ -110,16 +111,16 @@ def record(
     """Run a program and write its trace.
 
     Args:
-        again: what else is done with a recording's folder where a program that no launcher started
-            has ended well, before it becomes the trace.
+        again: called with a recording's folder before it becomes the trace, if the program ended
+            well and was not started by an MPI launcher.
 
-    While it runs, the trace is the folder ``OUTPUT.part``, which a recording that is cut off
-    leaves behind. SIGINT and SIGTERM are the program's: its trace is written all the same. Where
-    a job's ranks are recorded one by one, the last to end writes it (``Recorded.written``).
+    While the program runs, the trace is the folder ``OUTPUT.part``, which an interrupted recording
+    leaves behind. SIGINT and SIGTERM go to the program, and its trace is still written. If a job's
+    ranks are recorded one by one, the last to end writes it (``Recorded.written``).
 
     Raises:
-        InputError: the output exists (without ``force``), or there is no such program.
-        GpucastError: nothing was recorded; why.
+        InputError: the output exists (without ``force``), or the program does not exist.
+        GpucastError: nothing was recorded; the message says why.
     """
     files.check_output(output, force=force)
     folder = folder_of(output)
@@ -147,7 +148,7 @@ def record(
 def into(
     folder: Path, command: Sequence[str], run: Callable[[], int], *, describes: bool = True
 ) -> int:
-    """Make a run that is recorded into a folder; its exit status.
+    """Make a run that is recorded into a folder; return its exit status.
 
     Args:
         describes: whether ``run.json`` is written (docs/reference/trace-format.md).
@@ -170,7 +171,7 @@ def into(
 
 
 def summary(folder: Path, status: int) -> Recorded:
-    """What a recording's folder holds, as its processes said last."""
+    """Summarize a recording's folder by the latest reports of its processes."""
     processes = [json.loads(file.read_text()) for file in sorted(folder.glob("*/process.json"))]
     problems = (file.read_text(errors="replace") for file in sorted(folder.glob("problem-*")))
     return Recorded(
@@ -195,7 +196,7 @@ def _why_nothing(recorded: Recorded) -> str:
 
 
 def folder_of(output: Path) -> Path:
-    """The folder that a trace is while it is recorded."""
+    """Return the folder into which a trace is recorded."""
     return output.with_name(output.name + ".part").absolute()
 
 
@@ -205,7 +206,7 @@ def _make(folder: Path, job: ranks.Job | None, *, force: bool) -> None:
         return
     if folder.exists() and not force:
         raise InputError(
-            "is what a recording that was cut off has left (gpucast trace show reads it); "
+            "was left by an interrupted recording (gpucast trace show reads it); "
             "--force replaces it",
             file=folder,
         )
@@ -215,7 +216,7 @@ def _make(folder: Path, job: ranks.Job | None, *, force: bool) -> None:
 
 
 def variables_of(folder: Path, limits: Limits) -> dict[str, str]:
-    """The environment variables by which a program's processes are recorded into the folder.
+    """Return the environment variables that make a program record into the folder.
 
     Raises:
         GpucastError: gpucast was built without the recorder.
@@ -237,7 +238,7 @@ def variables_of(folder: Path, limits: Limits) -> dict[str, str]:
 
 
 def _machine() -> dict[str, Any]:
-    rows = asked("--query-gpu=name,driver_version")
+    rows = nvidia_smi("--query-gpu=name,driver_version")
     return {
         "name": platform.node(),
         "gpus": [row[0] for row in rows],
@@ -266,21 +267,22 @@ def run_program(
     enough: Enough | None = None,
     **streams: Any,
 ) -> int:
-    """Run a program that is recorded into a folder; its exit status. ``streams``: as of ``Popen``.
+    """Run a program that records into a folder; return its exit status. ``streams`` go to
+    ``Popen``.
 
     Raises:
-        InputError: there is no such program.
+        InputError: the program does not exist.
     """
     try:
         running = subprocess.Popen(list(program), env={**os.environ, **variables}, **streams)
     except OSError as error:
         raise InputError(error.strerror or str(error), file=program[0]) from error
-    # A terminal sends SIGINT to the program, too; SIGTERM comes to this process alone.
+    # A terminal sends SIGINT to the program as well; SIGTERM comes to this process alone.
     with handled({signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: lambda *_: running.terminate()}):
         try:
             return _watch(running, folder, watcher, enough)
         except BaseException:
-            running.terminate()  # nobody would write what it records
+            running.terminate()  # its recording would never be written
             running.wait()
             raise
 
@@ -301,7 +303,7 @@ def _watch(
 
 
 class Patience:
-    """When to look for enough steps again: reading takes longer the more there is."""
+    """Decides when to look for enough steps again, each time at twice the size."""
 
     def __init__(self) -> None:
         self._next = 1 << 15
@@ -317,10 +319,10 @@ class Patience:
 
 
 def archived(folder: Path, output: Path, status: int, *, force: bool) -> Recorded:
-    """The folder of a recording becomes one file.
+    """Turn the folder of a recording into one file.
 
     Raises:
-        NothingRecordedError: the recording is empty; why.
+        NothingRecordedError: the recording is empty; the message says why.
     """
     recorded = summary(folder, status)
     if not recorded.processes:
@@ -332,7 +334,7 @@ def archived(folder: Path, output: Path, status: int, *, force: bool) -> Recorde
 
 
 def _archive(folder: Path, stream: BinaryIO) -> None:
-    """Columns of numbers shrink to a fifth at the fastest level, and little more beyond it."""
+    """Zip at the fastest level, which shrinks the columns to a fifth; others gain little."""
     names = ("run.json", "*/process.json", "*/*.arrows")
     entries = [entry for name in names for entry in folder.glob(name)]
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -346,13 +348,13 @@ def _order(entry: Path) -> tuple[bool, int, str]:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """A file that is whole at every moment."""
+    """Write a file such that readers never see part of it."""
     part = path.with_name(path.name + ".part")
     part.write_text(json.dumps(content) + "\n")
     part.replace(path)
 
 
-# --- a run that somebody else starts and waits for, as a campaign does ----------------------------
+# --- a run that the caller starts and waits for, such as a campaign ----------------------------
 
 
 def record_beside(
@@ -365,12 +367,12 @@ def record_beside(
     """Record a run as ``record`` does.
 
     Args:
-        run: makes it, to its end, with these variables beside its own; raises where it failed.
-        command: that is run, for the trace's description.
-        output: the trace; an existing one is replaced, and what a recording that was cut off left.
+        run: makes the run with these additional environment variables; raises if it fails.
+        command: the command, for the trace's description.
+        output: the trace; an existing one, or an interrupted one, is replaced.
 
     Raises:
-        NothingRecordedError: no process of the run is on record; why.
+        NothingRecordedError: no process was recorded; the message says why.
         GpucastError: gpucast was built without the recorder.
     """
     folder = folder_of(output)
@@ -397,7 +399,7 @@ def record_beside(
 
 
 def _look(folder: Path, enough: Enough, over: threading.Event) -> None:
-    """Tell the recorder when there is enough."""
+    """Tell the recorder when it has recorded enough."""
     patience = Patience()
     while not over.wait(LOOK_EVERY):
         if patience.is_due(summary(folder, 0).size) and enough(folder):
@@ -406,13 +408,13 @@ def _look(folder: Path, enough: Enough, over: threading.Event) -> None:
 
 
 def has_steps(folder: Path, wanted: int, range_name: str | None, *, light: bool) -> bool:
-    """Whether each process with steps has ``wanted`` typical ones or more whose work is recorded.
+    """Whether each process with steps has at least ``wanted`` typical steps with recorded work and,
+    with ``light``, enough steps in light phases to tell the step time.
 
-    With ``light``, also enough steps of light phases to tell how long a step takes. Without the
-    name of a range, steps are found by what repeats. A folder that a recorder is writing to is read
-    as far as it is whole.
+    Without a range's name, steps are found by repetition. A folder that is still being written is
+    read as far as it is complete.
     """
-    # Here: tables take a second to load.
+    # Imported here: loading tables takes a second.
     from gpucast.data.traces import find_steps, phases, read
     from gpucast.data.traces.steps import ENOUGH_LIGHT
 

@@ -1,8 +1,8 @@
-"""A second run of a traced program, in which only the call that ends a step is timed.
+"""Runs a traced program a second time, in which only the call that ends a step is recorded.
 
-Recording makes steps of many launches longer, in later phases of a run even those of which calls
-alone are recorded. CUPTI that notes one function alone leaves the others as they are: so the second
-run tells how long a step takes natively.
+Recording slows steps of many launches down, in later phases even those in which only calls are
+recorded. When CUPTI observes a single function, the others run at full speed, so the second run
+gives the native step time.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from gpucast.measure.tracing.markers import Marker
 
 LONGEST = 60.0
-"""s that a run takes at most which is made again."""
+"""Longest run (s) that is made again."""
 
 
 class SecondRun:
-    """Runs a program again once it is recorded, where it ended within ``LONGEST``, and adds what a
-    step took to the recording's ``run.json``.
+    """Runs a program again after recording, if it took at most ``LONGEST``, and adds the step time
+    to the recording's ``run.json``.
 
     Attributes:
-        seconds: s of a step; None where no run told.
-        problem: why the second run, where there was one, told nothing.
+        seconds: step time (s); None if not known.
+        problem: why a second run gave no step time.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class SecondRun:
         self.problem: str | None = None
 
     def __call__(self, folder: Path) -> None:
-        """Does so for a recording's folder."""
+        """Make the second run for a recording's folder."""
         from gpucast.measure.tracing import markers  # reads tables, which takes a second to load
 
         about = json.loads((folder / "run.json").read_text())
@@ -87,7 +87,7 @@ class SecondRun:
 
 @dataclass(frozen=True)
 class _Input:
-    """Standard input: whether a second run can have the same, and from where in it (None: there is
+    """Standard input: whether a second run can get the same, and from which offset (None: there is
     nothing to read, as on a terminal)."""
 
     is_there: bool

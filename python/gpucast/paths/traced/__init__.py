@@ -1,4 +1,4 @@
-"""A traced program on another path: its calls, what each takes there, and so a step."""
+"""Forecasts a traced program on another path, from what each of its calls takes there."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""A program of calls as JSON Lines, ``gpucast.calls/1``: for gpucast-microbench, which makes them.
+"""Writes a program of calls as JSON Lines (``gpucast.calls/1``), which gpucast-microbench can run.
 
     {"schema":"gpucast.calls/1","steps":12,"threads":1,"devices":1,
      "streams":[{"device":0,"flags":1}],"events":2}
     {"thread":0,"gap":1.2e-06,"operation":"copy","direction":"d2h","bytes":4,"memory":"pageable",
      "blocking":true,"device":0,"stream":0,"event":null,"busy":3.1e-06,"cost":2e-06,"step":0,...}
 
-The first line is one object, and then each call, in the order of their begin. ``gap``: s of the
-host since the thread's previous call returned. ``cost``: s of the host in the call, waits left out.
-``flags`` of a stream: as in trace files. ``event``: which of the events is recorded or waited for;
-a wait is for its latest record; null where that is done long since. ``busy``: s that the work keeps
-its engine.
+The first line describes the program; each further line is a call, in the order in which they begin.
+``gap`` is the host's time (s) since the thread's previous call returned; ``cost`` is the host's
+time (s) in the call without waits; ``flags`` of a stream are as in trace files; ``event`` is the
+event that is recorded or waited for (a wait is for its latest record; null if that was done long
+before); ``busy`` is the time (s) for which the work occupies its engine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCHEMA = "gpucast.calls/1"
 
 
 def write_calls(program: CallProgram, path: PathLike, *, force: bool = False) -> None:
-    """Write a program, whole or not at all.
+    """Write a program to a file, completely or not at all.
 
     Raises:
         InputError: as ``gpucast.util.files.write_text``.
@@ -35,7 +35,7 @@ def write_calls(program: CallProgram, path: PathLike, *, force: bool = False) ->
 
 
 def lines_of(program: CallProgram) -> Iterator[str]:
-    """The lines of a program."""
+    """Return the lines of a program."""
     events, count = _events(program)
     streams = [{"device": device, "flags": flags} for device, flags in program.streams.T.tolist()]
     yield _line(
@@ -72,7 +72,7 @@ def _line(value: object) -> str:
 
 
 def _short(value: float) -> float:
-    """To a tenth of a nanosecond, which no clock sees."""
+    """Round to a tenth of a nanosecond, which no clock resolves."""
     return round(float(value), 10)
 
 
@@ -81,11 +81,12 @@ def _number(value: int) -> int | None:
 
 
 def _events(program: CallProgram) -> tuple[Ints, int]:
-    """Which event each call records or waits for: as few as are recorded and still waited for."""
+    """Assign an event to each call that records or waits for one, and reuse events when
+    possible."""
     last_wait: dict[int, int] = {}
     for call in np.flatnonzero(program.recording >= 0).tolist():
         last_wait[int(program.recording[call])] = call
-    given: dict[int, int] = {}
+    event_of: dict[int, int] = {}
     free: list[int] = []
     count = 0
     events = np.full(len(program), NONE)
@@ -97,11 +98,11 @@ def _events(program: CallProgram) -> tuple[Ints, int]:
                 count += 1
             events[call] = free.pop()
             if call in last_wait:
-                given[call] = events[call]
+                event_of[call] = events[call]
             else:
                 free.append(int(events[call]))
         elif recording >= 0:
-            events[call] = given[recording]
+            events[call] = event_of[recording]
             if last_wait[recording] == call:
-                free.append(given.pop(recording))
+                free.append(event_of.pop(recording))
     return events, count

@@ -1,10 +1,10 @@
-"""What a path's extra time is spent on, kind of call by kind of call, and what would help.
+"""Attributes a path's extra time to kinds of calls, and suggests changes that would help.
 
-A kind costs what a step takes less without what its calls cost more on the path than natively. Two
-kinds that hide behind one another cost more together than each alone, and two that wait for one
-another less. So kinds are taken away one after another, in one order and in the reverse of it, and
-each is given the mean of what it then saves: what all cost adds up to the extra, with what is left
-when no call costs more than natively, which is as if the program's calls returned at once.
+The contribution of a kind is the time that a step saves if its calls take as long as natively.
+Contributions do not add up: two kinds that overlap save more together than each alone, and two that
+wait for one another save less. Kinds are therefore made native one after another, in one order and
+in its reverse, and each gets the mean of its two savings. These add up to the extra time, with a
+rest that remains when all calls take as long as natively.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gpucast.util.units import bytes_in_words
 Mask = NDArray[np.bool_]
 
 WORTH_SAYING = 0.02
-"""Share of the extra time, or of the step."""
+"""Least share of the extra time, or of the step, that is reported."""
 MOST_CAUSES = 6
 REST = "GPUs that begin later, behind messages"
 SOONER = "calls that return sooner than natively, or need not wait"
@@ -52,9 +52,9 @@ _DIRECTIONS = {
 
 @dataclass(frozen=True)
 class Cause:
-    """Calls of one kind, of which a step has ``per_step`` (0: no calls), and the ``seconds`` that a
-    step takes longer by them; below 0: shorter. ``share``: of all that is added, which what is
-    saved may nearly cancel; 0 where time is saved."""
+    """Calls of one kind: how many a step has (``per_step``; 0: not a kind of calls) and the
+    ``seconds`` by which they lengthen a step (negative if they shorten it). ``share`` is the share
+    of all lengthening, which shortening may nearly cancel; 0 if they shorten it."""
 
     words: str
     per_step: float
@@ -65,8 +65,8 @@ class Cause:
 def causes_of(
     program: CallProgram, costs: PathCosts, seconds: float, native: float
 ) -> tuple[Cause, ...]:
-    """What a step takes more, by sums ``seconds`` on the path and ``native``; largest first, and
-    last what takes less. They add up."""
+    """Attribute the difference between a step of ``seconds`` on the path and ``native`` seconds.
+    Causes add up to it; the largest come first, those that shorten the step last."""
     extra = seconds - native
     least = WORTH_SAYING * max(abs(extra), 0.1 * native)
     kinds = _kinds(program)
@@ -89,12 +89,12 @@ def causes_of(
 
 
 def _kinds(program: CallProgram) -> list[Mask]:
-    """Calls of each operation; copies by direction, memory, bytes (powers of four), and whether
-    they block."""
+    """Return the calls of each kind: by operation, and for copies by direction, memory, size
+    (powers of four), and whether they block."""
     copies = program.operation == Operation.copy
     power = np.floor(np.log2(np.maximum(program.bytes, 1)) / 2).astype(np.int64)
-    of_copies = [program.direction, program.memory, program.blocking, power]
-    keys = np.array([program.operation, *(np.where(copies, column, 0) for column in of_copies)])
+    copy_columns = [program.direction, program.memory, program.blocking, power]
+    keys = np.array([program.operation, *(np.where(copies, column, 0) for column in copy_columns)])
     place = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
     return [place == kind for kind in range(int(place.max(initial=-1)) + 1)]
 
@@ -117,7 +117,8 @@ def _words(program: CallProgram, calls: Mask) -> str:
 def _shared_out(
     program: CallProgram, costs: PathCosts, kinds: list[Mask], seconds: float
 ) -> tuple[NDArray[np.float64], float]:
-    """What each kind costs, s, and what a step takes when none costs more than natively."""
+    """Return each kind's saving (s), and a step's time (s) when all kinds take as long as
+    natively."""
     on_path, native = takes_on(program, costs), natively(program)
     zero = np.zeros((len(program), 1))
     instead = {
@@ -126,7 +127,7 @@ def _shared_out(
     }  # fmt: skip
 
     def without(gone: NDArray[np.float64]) -> NDArray[np.float64]:
-        """s of a step without what the kinds of each column cost."""
+        """Return the step time (s) for each column, whose kinds take as long as natively."""
         calls = np.array(kinds).T.astype(float) @ gone > 0
         columns: dict[str, Any] = {
             name: np.where(calls, column, getattr(on_path, name))
@@ -136,7 +137,7 @@ def _shared_out(
 
     count = len(kinds)
     order = np.argsort(without(np.eye(count)))
-    first = np.triu(np.ones((count, count)))  # column k: the first k + 1 of an order
+    first = np.triu(np.ones((count, count)))  # column k: the first k + 1 kinds of an order
     both = np.zeros((count, 2 * count))
     both[order, :count] = first
     both[order[::-1], count:] = first
@@ -147,39 +148,39 @@ def _shared_out(
     return savings, float(left[-1])
 
 
-# --- what would make steps shorter: changes of the program ---
+# --- changes of the program that would make steps shorter ---
 
 
 @dataclass(frozen=True)
 class Help:
-    """What could be done, and the seconds that a step would then take."""
+    """A possible change of the program, and the step time (s) with it."""
 
     words: str
     seconds: float
 
 
 def helps_of(program: CallProgram, costs: PathCosts, seconds: float) -> tuple[Help, ...]:
-    """What would make a step shorter by ``WORTH_SAYING`` of its ``seconds``; what helps most
-    first."""
-    # A host that waits no more is ahead of its GPUs: until all is done counts, over all steps.
+    """Return the changes that would shorten a step of ``seconds`` by at least ``WORTH_SAYING``, the
+    most effective first."""
+    # A host that no longer waits runs ahead of its GPUs, so the time until all work is done counts.
     now = _until_done(program, costs)
     done = {words: _until_done(made, costs) for words, made in changes_of(program).items()}
     if costs.answered and costs.plain is not None:
         words = "let calls go out without waiting for each (remote instead of remote-sync)"
         done[words] = _until_done(program, costs.plain)
     helps = (Help(words, seconds * until / now) for words, until in done.items())
-    worth = (one for one in helps if one.seconds < (1 - WORTH_SAYING) * seconds)
-    return tuple(sorted(worth, key=lambda one: one.seconds))
+    effective = (help_ for help_ in helps if help_.seconds < (1 - WORTH_SAYING) * seconds)
+    return tuple(sorted(effective, key=lambda help_: help_.seconds))
 
 
 def _until_done(program: CallProgram, costs: PathCosts) -> float:
-    """s until all calls and their work are done on a path."""
+    """Return the time (s) until all calls and their work are done on a path."""
     times = times_of(program, takes_on(program, costs))
     return float(max(times.end.max(), np.nanmax(np.append(times.work_done, 0.0))))
 
 
 def changes_of(program: CallProgram) -> dict[str, CallProgram]:
-    """What may help where calls are answered from afar: the program with it done, by words."""
+    """Return variants of the program that may be faster on a remote path, by description."""
     changes = {}
     operation = program.operation
     copies = operation == Operation.copy
@@ -214,7 +215,7 @@ def changes_of(program: CallProgram) -> dict[str, CallProgram]:
 
 
 def _several_a_step(program: CallProgram, calls: Mask) -> bool:
-    """Whether most steps have at least two of them."""
+    """Whether most steps have at least two of these calls."""
     return bool(calls.any() and np.count_nonzero(calls) >= 2 * program.steps)
 
 
@@ -227,8 +228,9 @@ def _last_of_each_step(program: CallProgram, calls: Mask) -> Mask:
 
 
 def _joined(program: CallProgram, launches: Mask) -> CallProgram:
-    """Every second launch left out, and the one before it as long as both: of kernels that follow
-    one another in a step and a stream, with nothing between that stream or host wait for."""
+    """Join pairs of kernels: leave out every second launch and lengthen the one before it. Only
+    kernels that follow one another in a step and a stream are joined, with nothing between them
+    that the stream or the host waits for."""
     keep = np.ones(len(program), bool)
     seconds = program.seconds.copy()
     waits = np.isin(program.operation, SYNCS) | (program.blocking != 0)

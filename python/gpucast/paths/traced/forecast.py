@@ -1,16 +1,16 @@
-"""What a step of a traced program takes on another path.
+"""Forecasts a step of a traced program on another path.
 
-The calls of some consecutive steps are gone through natively, which has to give the recorded step,
-and on the path (``timeline``). What the extra is spent on: the same without what a kind of calls
-costs more there than natively.
+The calls of some consecutive steps are simulated natively, which must reproduce the recorded step,
+and on the path (``timeline``). Causes of the extra time are found by simulating some kinds of calls
+as native (``causes``).
 
-**Interval.** It is that of a measurement now: T exp(+- 1.645 s), within which 90 % of the steps lie
-that were measured of programs left out (docs/results/traces.md). It grows with the share of a step
+**Interval.** It is a prediction interval of a measurement, T exp(+- 1.645 s), which holds 90 % of
+the measured steps of held-out programs (docs/results/traces.md). It grows with the share of a step
 that is not native:
 
     s^2 = NATIVE^2 + EXTRA^2 (1 - T_native / T)
 
-as the variance of a sum of pieces does.
+like the variance of a sum of independent parts.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class TraceForecast:
     """A step on a path.
 
     Attributes:
-        path: its name, with the network if another was asked for.
-        native: s of a recorded step, median; replayed: of the same, from what its calls took.
-        seconds: on the path; low, high: 90 % interval of a measurement.
-        causes, helps: largest first.
-        warnings: of the program and of the path's costs.
+        path: the path's name, with the network if another was given.
+        native: median recorded step time (s); replayed: the same, simulated from its calls (s).
+        seconds: forecast on the path (s); low, high: 90 % interval of a measurement.
+        causes, helps: causes of the extra time and changes that would help, largest first.
+        warnings: about the program and the path's measurements.
         refused: functions that the program calls and gpucast's remote GPUs refuse: it would not run
-            there, and the forecast is as if it did.
+            there, and the forecast assumes that it does.
     """
 
     path: str
@@ -66,12 +66,12 @@ class TraceForecast:
 
     @property
     def ratio(self) -> float:
-        """Times as long as natively."""
+        """Step time over native step time."""
         return self.seconds / self.native
 
     @property
     def extra(self) -> float:
-        """s that a step takes longer."""
+        """Extra time of a step (s)."""
         return self.seconds - self.native
 
     @property
@@ -90,21 +90,22 @@ def trace_on_path(
     range_name: str | None = None,
     steps: Steps | None = None,
 ) -> TraceForecast:
-    """A step of a traced program on a path that was measured: of all processes of the run, the
-    slowest's.
+    """Forecast a step of a traced program on a measured path, that of the run's slowest process.
 
     Args:
-        data: launches and transfers of that path, native ones beside them if there are.
-        network: another network than the one they were measured on.
-        range_name: the NVTX range that is a step; None: what repeats. steps: where they were found
-            already.
+        data: launches and transfers of that path, and native ones if available.
+        network: a network other than the one of the measurements.
+        range_name: the NVTX range that is a step; None: steps are found by repetition. steps: the
+            steps, if they were found already.
 
     Raises:
-        InputError: no repeating step, or what the path's costs need was not measured.
+        InputError: there is no repeating step, or a measurement of the path is missing.
     """
     costs = path_costs(data, path, machine=machine, network=network)
     programs = traced_programs(trace, range_name, steps=steps)
-    slowest = max((forecast(program, costs) for program in programs), key=lambda one: one.seconds)
+    slowest = max(
+        (forecast(program, costs) for program in programs), key=lambda answer: answer.seconds
+    )
     return replace(
         slowest,
         warnings=(*slowest.warnings, *warnings_of(programs)),
@@ -113,26 +114,25 @@ def trace_on_path(
 
 
 def forecast(program: CallProgram, costs: PathCosts) -> TraceForecast:
-    """The step on the path, its interval, and what the extra is spent on.
-
-    What its calls do not tell of the native step is taken along.
+    """Forecast a program's step on the path, with interval and causes of the extra time. The part
+    of the native step that the simulation misses is added unchanged.
     """
     native = native_seconds(program)
     replayed = float(median_seconds(program)[0])
     seconds = float(median_seconds(program, takes_on(program, costs))[0])
     missed = native - replayed
-    there = max(seconds + missed, 0.1 * seconds)
-    width = np.exp(ndtri((1 + COVERED) / 2) * sd_of(there, native))
+    on_path = max(seconds + missed, 0.1 * seconds)
+    width = np.exp(ndtri((1 + COVERED) / 2) * sd_of(on_path, native))
     helps = helps_of(program, costs, seconds)
     answer = TraceForecast(
         path=costs.name,
         native=native,
         replayed=replayed,
-        seconds=there,
-        low=there / width,
-        high=there * width,
+        seconds=on_path,
+        low=on_path / width,
+        high=on_path * width,
         causes=causes_of(program, costs, seconds, replayed),
-        helps=tuple(replace(one, seconds=one.seconds + missed) for one in helps),
+        helps=tuple(replace(help_, seconds=help_.seconds + missed) for help_ in helps),
         steps=program.steps,
         calls=len(program) / program.steps,
         warnings=(*program.warnings, *costs.warnings),
@@ -141,17 +141,18 @@ def forecast(program: CallProgram, costs: PathCosts) -> TraceForecast:
 
 
 def sd_of(seconds: float, native: float) -> float:
-    """Standard deviation of ln of a measurement about a forecast step."""
+    """Return the standard deviation of ln of a measurement around a forecast step."""
     return float(np.sqrt(NATIVE**2 + EXTRA**2 * max(1 - native / seconds, 0.0)))
 
 
 def _doubts(answer: TraceForecast) -> list[str]:
-    """What in the answer itself speaks against it."""
+    """Return doubts that the forecast itself raises."""
     doubts = []
     if abs(answer.replay_error) > UNLIKE:
         doubts.append(
-            f"from what they took, the recorded calls take {duration(answer.replayed)}, not "
-            f"{duration(answer.native)}: the forecast may be as far off"
+            "the recorded calls, simulated from their own times, take "
+            f"{duration(answer.replayed)}, not {duration(answer.native)}: the forecast may be off "
+            "by as much"
         )
     if answer.ratio < 1 - WORTH_SAYING:
         doubts.append(

@@ -1,4 +1,4 @@
-"""A traced program's steps as a program of calls, and what in them other paths do otherwise."""
+"""Turns a traced program's steps into a program of calls, and finds what other paths refuse."""
 
 from __future__ import annotations
 
@@ -16,20 +16,27 @@ from gpucast.data.traces.native_step import native_steps, with_work
 from gpucast.data.traces.steps import ProcessSteps, Steps
 from gpucast.data.traces.trace import Process, Trace
 from gpucast.errors import InputError
-from gpucast.paths.traced.asked import Asked, asked_of
 from gpucast.paths.traced.native import native_times
-from gpucast.paths.traced.program import ASKED, SYNCS, CallProgram, Operation, Seconds, tick_of
+from gpucast.paths.traced.program import (
+    CALL_FIELDS,
+    SYNCS,
+    CallProgram,
+    Operation,
+    Seconds,
+    tick_of,
+)
+from gpucast.paths.traced.recorded_calls import RecordedCalls, recorded_calls
 from gpucast.paths.traced.without_recorder import as_natively
 
 MOST_STEPS = 100
-"""Consecutive steps that are looked at; work crosses the bounds between them."""
+"""Most consecutive steps that are simulated together, since work crosses their bounds."""
 FEWEST_STEPS = 5
 MOST_CALLS_AT_ONCE = 20_000
-"""Calls of the steps that are looked at together, where they are at least ``ENOUGH_STEPS``."""
+"""Most calls that are simulated together, unless that is less than ``ENOUGH_STEPS`` steps."""
 ENOUGH_STEPS = 6
 
 MOST_NAMED = 3
-"""Refused calls that a line names."""
+"""Most refused calls that a line names."""
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 _DRIVER = re.compile("cu[A-Z]")
 
@@ -41,7 +48,7 @@ def traced_programs(
     steps: Steps | None = None,
     most_steps: int = MOST_STEPS,
 ) -> list[CallProgram]:
-    """The program of each process of a trace, with at most this many steps and calls.
+    """Return the program of each process of a trace, of limited length.
 
     Raises:
         InputError: no repeating step.
@@ -57,10 +64,10 @@ def traced_programs(
 def program_of(
     trace: Trace, steps: Steps | ProcessSteps, *, most_steps: int = MOST_STEPS
 ) -> CallProgram:
-    """The longest run of typical steps of a process, the first of the trace unless told.
+    """Return the longest run of typical steps of a process, by default the trace's first.
 
     Raises:
-        InputError: fewer than five consecutive steps, or none of their calls.
+        InputError: there are fewer than five consecutive steps, or they have no calls.
     """
     own = steps.main if isinstance(steps, Steps) else steps
     process = trace.processes[own.process]
@@ -73,59 +80,59 @@ def program_of(
             file=trace.file or None,
         )
     bounds = own.begins_ns[first : last + 1]
-    asked = asked_of(process, int(bounds[0]), int(bounds[-1]))
-    waits = _waits_for_set(asked)
-    bound_call, bound_offset = _bounds(asked, own, bounds)
-    names, name = np.unique(asked.name, return_inverse=True)
+    calls = recorded_calls(process, int(bounds[0]), int(bounds[-1]))
+    waits = _wait_for_device(calls)
+    bound_call, bound_offset = _bounds(calls, own, bounds)
+    names, name = np.unique(calls.name, return_inverse=True)
     begins = (bounds - bounds[0]) / 1e9
     program = CallProgram(
-        **{name: getattr(asked, name) for name in ASKED}
-        | {"blocking": np.where(waits, 1, asked.blocking)},
-        **native_times(asked, np.isin(asked.operation, SYNCS) | waits),
-        threads=int(asked.thread.max()) + 1,
-        devices=int(asked.streams.devices.size),
-        streams=np.array([asked.streams.device, asked.streams.kind]),
-        step=np.searchsorted(begins[1:-1], asked.start, side="right"),
+        **{name: getattr(calls, name) for name in CALL_FIELDS}
+        | {"blocking": np.where(waits, 1, calls.blocking)},
+        **native_times(calls, np.isin(calls.operation, SYNCS) | waits),
+        threads=int(calls.thread.max()) + 1,
+        devices=int(calls.streams.devices.size),
+        streams=np.array([calls.streams.device, calls.streams.kind]),
+        step=np.searchsorted(begins[1:-1], calls.start, side="right"),
         name=name,
         names=tuple(process.name_of(number) for number in names),
         bound_call=bound_call,
         bound_offset=bound_offset,
         recorded=np.diff(bounds) / 1e9,
         tick=tick_of(trace.run.machine.gpus),
-        warnings=tuple(_warnings(trace, process, asked)),
+        warnings=tuple(_warnings(trace, process, calls)),
     )
     native = native_steps(process, own, trace.run.seconds_untraced)
-    return as_natively(program, process, own, native, own.kind[first:last], asked)
+    return as_natively(program, process, own, native, own.kind[first:last], calls)
 
 
-def _waits_for_set(asked: Asked) -> NDArray[np.bool_]:
-    """Allocations and frees that returned only when the device was done."""
-    waits = np.zeros(asked.start.size, bool)
-    for call in np.flatnonzero(np.isin(asked.operation, (Operation.alloc, Operation.free))):
-        earlier = asked.work_end[:call][asked.device[:call] == asked.device[call]]
+def _wait_for_device(calls: RecordedCalls) -> NDArray[np.bool_]:
+    """Return the allocations and frees that returned only when the device was idle."""
+    waits = np.zeros(calls.start.size, bool)
+    for call in np.flatnonzero(np.isin(calls.operation, (Operation.alloc, Operation.free))):
+        earlier = calls.work_end[:call][calls.device[:call] == calls.device[call]]
         busy_until = np.nanmax(earlier, initial=-np.inf)
-        waits[call] = asked.start[call] < busy_until <= asked.end[call]
+        waits[call] = calls.start[call] < busy_until <= calls.end[call]
     return waits
 
 
 def _bounds(
-    asked: Asked, steps: ProcessSteps, bounds: NDArray[np.int64]
+    calls: RecordedCalls, steps: ProcessSteps, bounds: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], Seconds]:
-    """Each bound as a time before the next call of the thread that drives the steps."""
+    """Express each bound as a time before the next call of the thread that drives the steps."""
     times = (bounds - bounds[0]) / 1e9
-    drives = np.flatnonzero(asked.threads[asked.thread] == steps.thread)
-    after = np.searchsorted(asked.start[drives], times)
-    size = asked.start.size
+    drives = np.flatnonzero(calls.threads[calls.thread] == steps.thread)
+    after = np.searchsorted(calls.start[drives], times)
+    size = calls.start.size
     call = np.append(drives, size)[after]
-    start = np.append(asked.start, asked.end.max())
+    start = np.append(calls.start, calls.end.max())
     return call, start[call] - times
 
 
-def _warnings(trace: Trace, process: Process, asked: Asked) -> list[str]:
+def _warnings(trace: Trace, process: Process, calls: RecordedCalls) -> list[str]:
     warnings = list(trace.missing)
     if process.lost:
         warnings.append(f"{process.lost} records were lost: the steps may lack calls")
-    works = process.work.iloc[asked.work[asked.work >= 0]]
+    works = process.work.iloc[calls.work[calls.work >= 0]]
     managed = np.isin(tables.MANAGED, works[["from_memory", "to_memory"]].to_numpy())
     if managed:
         warnings.append("copies of managed memory: what kernels fetch themselves is not in a trace")
@@ -141,9 +148,9 @@ def _warnings(trace: Trace, process: Process, asked: Asked) -> list[str]:
 
 
 def warnings_of(programs: Sequence[CallProgram]) -> list[str]:
-    """Warnings of a trace's programs on a forwarding path."""
+    """Return warnings about a trace's programs on a path that forwards calls."""
     warnings = []
-    if any((one.operation == Operation.graph_launch).any() for one in programs):
+    if any((program.operation == Operation.graph_launch).any() for program in programs):
         warnings.append("CUDA graphs are taken for one launch each")
     if len(programs) > 1:
         warnings.append(
@@ -154,10 +161,10 @@ def warnings_of(programs: Sequence[CallProgram]) -> list[str]:
 
 
 def refused_calls(trace: Trace, programs: Sequence[CallProgram]) -> tuple[str, ...]:
-    """Functions that the program called and remote GPUs refuse, those called most often first.
+    """Return the functions that the program called and remote GPUs refuse, most frequent first.
 
-    The runtime's anywhere in the trace. The driver's where most steps call them: the runtime makes
-    such calls itself, which a recorder that is turned on meanwhile sees.
+    Functions of the runtime count anywhere in the trace. Functions of the driver count only if most
+    steps call them: the runtime makes such calls itself, which a recorder that starts late records.
     """
     counts: Counter[str] = Counter()
     for process in trace.processes:
@@ -175,7 +182,7 @@ def refused_calls(trace: Trace, programs: Sequence[CallProgram]) -> tuple[str, .
 
 
 def refused_in_words(refused: tuple[str, ...], path: str) -> str:
-    """One line, which names some of them."""
+    """Return a line that names some of them."""
     named = ", ".join(refused[:MOST_NAMED])
     more = len(refused) - MOST_NAMED
     return (

@@ -1,7 +1,7 @@
-"""How long a step takes over networks that nobody has: over round trip and bandwidth.
+"""Maps the step time over round trip and bandwidth of hypothetical networks.
 
-Each point is the same steps on the path as it was measured, with a network of so much round trip
-and bandwidth between the hosts (``PathCosts.over``). The slowest of several processes counts.
+Each point simulates the same steps on the measured path with that round trip and bandwidth between
+the hosts (``PathCosts.over``). The slowest of several processes counts.
 """
 
 from __future__ import annotations
@@ -23,36 +23,35 @@ from gpucast.paths.traced.timeline import median_seconds, native_seconds
 from gpucast.util.units import duration, percent
 
 ROUND_TRIPS = (5e-6, 1e-3)
-"""Ends of the map, s: a rack's network, and that between cities."""
+"""Range of the map (s): from a rack's network to one between cities."""
 BANDWIDTHS = (1e9 / 8, 400e9 / 8)
-"""B/s."""
+"""Range of the map (B/s)."""
 LEVELS = (1.1, 1.5, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-"""Times as long as natively, of which there are lines."""
+"""Contour levels of the ratio to the native step."""
 
 MOST_STEPS = 12
 _TRIPS, _BANDWIDTHS = 34, 26
-"""Points."""
+"""Numbers of grid points."""
 _TOGETHER = 2_000_000
-"""Calls times points that are gone through at once."""
+"""Calls times points that are simulated at once."""
 CLEARLY = 1.3
-"""Times the least extra on a map from which on more is worth a sentence."""
+"""A level is clearly above the map's least extra time if it is this factor above it."""
 ALIKE = 1.15
-"""Round trips that differ by no larger factor are called one."""
+"""Round trips that differ by at most this factor count as equal."""
 
 
 @dataclass(frozen=True)
 class NetworkMap:
-    """Times of a step as long as natively.
+    """Step times over networks, relative to the native step.
 
     Attributes:
-        program: what was traced; path: whose software makes the calls.
-        native: s of a step.
-        round_trips: s, beside what the software takes; bandwidths: B/s; both ascend.
-        ratios: a row a bandwidth, a column a round trip.
-        measured: the bandwidth (B/s) of the path as it was measured, None where no large copies
-            tell it, and the ratio there.
-        asked: a network that was named, and the ratio there.
-        warnings: of the programs and of the path's costs.
+        program: the traced program; path: the path whose software makes the calls.
+        native: native step time (s).
+        round_trips: round trips (s) without software; bandwidths: in B/s; both ascend.
+        ratios: step time over native step time; a row per bandwidth, a column per round trip.
+        measured: the path's measured bandwidth (B/s; None without large copies), and its ratio.
+        asked: the network that the user named, and its ratio.
+        warnings: about the programs and the path's measurements.
     """
 
     program: str
@@ -66,10 +65,10 @@ class NetworkMap:
     warnings: tuple[str, ...] = ()
 
     def up_to(self, level: float) -> Seconds:
-        """The longest round trip, s, at which a step takes at most ``level`` times as long.
+        """Return, for each bandwidth, the longest round trip (s) at which the ratio is at most
+        ``level``.
 
-        For each bandwidth; 0 where it takes longer at the map's shortest, inf where it does at
-        none.
+        It is 0 if the map's shortest round trip is above the level, inf if no round trip is.
         """
         longest = np.empty(self.bandwidths.size)
         trips = np.log(self.round_trips)
@@ -87,17 +86,17 @@ class NetworkMap:
         return longest
 
     @property
-    def told(self) -> float | None:
-        """The level that the sentence is about: the first that is clearly above the map's least;
-        None where the map is below all of them, or beyond."""
+    def summary_level(self) -> float | None:
+        """The level of the sentence: the first that is clearly above the map's least; None if the
+        map is below or above all levels."""
         least, most = float(self.ratios.min()), float(self.ratios.max())
         more = 1 + CLEARLY * (least - 1) if least > LEVELS[0] else least
         return next((level for level in LEVELS if more <= level < most), None)
 
     @property
     def sentence(self) -> str:
-        """What the map says in a line."""
-        level = self.told
+        """A one-line summary of the map."""
+        level = self.summary_level
         if level is None:
             longest = _longer(float(self.ratios.max()))
             return f"{self.program} takes at most {longest} over any of these networks"
@@ -108,24 +107,24 @@ class NetworkMap:
             text += f"at least {_longer(least)} everywhere; "
         text += f"at most {_longer(level)}"
         enough = float(self.bandwidths[np.argmax(trips * ALIKE >= farthest)])
-        of_bandwidth = f"from {_rounded(enough * 8 / 1e9):g} Gb/s on"
+        from_bandwidth = f"from {_rounded(enough * 8 / 1e9):g} Gb/s on"
         if np.isinf(farthest):
-            return f"{text} {of_bandwidth}, whatever the round trip"
+            return f"{text} {from_bandwidth}, whatever the round trip"
         text += f" up to a round trip of {duration(_rounded(farthest))}"
         if trips[0] * ALIKE >= farthest:
             return f"{text}, whatever the bandwidth"
-        return f"{text}, {of_bandwidth}"
+        return f"{text}, {from_bandwidth}"
 
 
 def _longer(ratio: float) -> str:
-    """A ratio in words, behind "takes"."""
+    """Return a ratio as words that follow "takes"."""
     if ratio < 2:
         return f"{percent(max(ratio - 1, 0.0), 0)} longer than natively"
     return f"{ratio:.2g} times as long as natively"
 
 
 def _rounded(value: float) -> float:
-    """To two digits."""
+    """Round to two digits."""
     return float(f"{value:.2g}")
 
 
@@ -140,16 +139,17 @@ def network_map(
     steps: Steps | None = None,
     native: float | None = None,
 ) -> NetworkMap:
-    """The map of a traced program on a path.
+    """Return the map of a traced program on a path.
 
     Args:
-        data: launches and transfers of that path, native ones beside them if there are.
-        network: one to mark.
-        range_name: the NVTX range that is a step; None: what repeats. steps: where they were found
-            already. native: s of a step natively, where more steps than the map's tell.
+        data: launches and transfers of that path, and native ones if available.
+        network: a network to mark.
+        range_name: the NVTX range that is a step; None: steps are found by repetition. steps: the
+            steps, if they were found already. native: native step time (s), if known from more
+            steps than the map simulates.
 
     Raises:
-        InputError: no repeating step, or what the path's costs need was not measured.
+        InputError: there is no repeating step, or a measurement of the path is missing.
     """
     costs = path_costs(data, path, machine=machine)
     if not costs.messages:
@@ -182,7 +182,7 @@ def network_map(
 
 
 def _lasted(program: CallProgram, costs: PathCosts, networks: Sequence[Network]) -> Seconds:
-    """s of a step over each network; over the path's own where there is none."""
+    """Return the step time (s) over each network, or over the path's own if there are none."""
     missed = native_seconds(program) - median_seconds(program)[0]
     at_once = max(1, _TOGETHER // max(1, len(program)))
     lasted = [
@@ -193,7 +193,7 @@ def _lasted(program: CallProgram, costs: PathCosts, networks: Sequence[Network])
 
 
 def _bandwidth(costs: PathCosts) -> float | None:
-    """B/s of the largest copy that was measured to the GPUs, where it is large."""
+    """Return the bandwidth (B/s) of the largest measured copy to the GPUs; None if it is small."""
     curves = list(costs.there.up.values())
     largest = max(curves, key=lambda curve: float(curve.sizes[-1]))
     if largest.sizes[-1] < 1 << 20:

@@ -1,4 +1,4 @@
-"""What a dataset says of a path's calls: medians, as curves over bytes where there are bytes."""
+"""Median times of a path's calls in a dataset; those of copies are curves over size."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from gpucast.errors import InputError
 from gpucast.paths.traced.program import Memory, Seconds
 
 BETWEEN, INTEGRATED = 20e-6, 0.25e-9
-"""s that the host spends between two steps without work, and s for each byte that came back
+"""Host time (s) between two skeletons, and host time per received byte (s)
 (microbench/src/engine/skeleton.cpp)."""
 MANY, FEW = 256, 16
-"""Launches of a row."""
+"""Numbers of launches in a row."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Seconds over bytes: medians of what was measured, straight in the logarithms between.
+    """Median times (s) over sizes (bytes), interpolated linearly in their logarithms.
 
-    Below the smallest size it is level, above the largest it goes on by its last two sizes' slope.
+    The curve is constant below the smallest size, and has the last two sizes' slope above the
+    largest.
     """
 
     sizes: Seconds
     seconds: Seconds
 
     def at(self, sizes: Seconds) -> Seconds:
-        """Seconds that bytes take."""
+        """Return the times (s) of copies of these sizes."""
         known, seconds = self.sizes, self.seconds
         log_size = np.log(np.maximum(sizes, 1.0))
         interpolated = np.exp(np.interp(log_size, np.log(known), np.log(seconds)))
@@ -39,16 +40,15 @@ class Curve:
 
     @property
     def least(self) -> float:
-        """Seconds of the smallest size."""
+        """Time (s) of the smallest size."""
         return float(self.seconds[0])
 
 
 def curve_of(
     data: Dataset, path: str, route: str, memory: str, method: str = "call"
 ) -> Curve | None:
-    """What copies alone between the host and GPUs take; another memory's where this one has none.
-
-    None: fewer than two sizes were measured.
+    """Return the curve of undisturbed copies between host and GPUs; that of another kind of memory
+    if this one has none. None: fewer than two sizes were measured.
     """
     wanted = (path, route, method, "copy")
     records = [
@@ -72,7 +72,7 @@ def curve_of(
 
 
 def launch_seconds(data: Dataset, path: str, method: str, count: int = 1) -> float | None:
-    """Median s of ``count`` launches together; None where that was not measured."""
+    """Return the median time (s) of ``count`` launches together; None if not measured."""
     samples = [
         seconds
         for one in data.launches
@@ -84,15 +84,15 @@ def launch_seconds(data: Dataset, path: str, method: str, count: int = 1) -> flo
 
 @dataclass(frozen=True)
 class Alone:
-    """What calls take on a path one at a time, or in rows, s.
+    """Times (s) of calls on a path, one at a time or in rows.
 
     Attributes:
-        launch: of the host for a launch in a row; each: of whoever is slowest, one of many; first:
-            what one of few takes more.
-        waited: a launch and the wait for it; idle: a wait that finds nothing to wait for, None: not
+        launch: host time of a launch in a row; each: time per launch of many, by the slowest stage;
+            first: extra time of one of few.
+        waited: time of a launch and the wait for it; idle: time of a wait without work, None if not
             measured.
-        up, down: a copy of n bytes, by the host's memory.
-        copied_up, copied_down: of the GPU's copy engine, pinned.
+        up, down: curves of copies, by the host's memory.
+        copied_up, copied_down: times of the GPU's copy engine with pinned memory.
     """
 
     launch: float
@@ -108,9 +108,9 @@ class Alone:
 
 @dataclass(frozen=True)
 class Rested:
-    """What a copy takes longer when others have rested: threads sleep, and caches forget.
-
-    By bytes, ascending: s since the last copy of the same direction, and s that one takes longer.
+    """The extra time of a copy after a pause, when threads have gone to sleep and caches are cold.
+    For each size (ascending): pauses since the last copy in this direction (s), and extra times
+    (s).
     """
 
     sizes: Seconds
@@ -118,10 +118,11 @@ class Rested:
     more: Seconds
 
     def at(self, sizes: Seconds) -> tuple[Seconds, Seconds]:
-        """A row a copy, a column a rest, the first of none: rests and s longer."""
+        """Return pauses and extra times (s): a row per copy, a column per pause, the first of 0
+        s."""
         known = np.log(self.sizes)
         columns = (
-            np.array([np.interp(np.log(np.maximum(sizes, 1)), known, of_rest) for of_rest in table])
+            np.array([np.interp(np.log(np.maximum(sizes, 1)), known, column) for column in table])
             for table in (self.rests.T, self.more.T)
         )
         rests, more = (np.vstack([np.zeros(sizes.size), column]).T for column in columns)
@@ -129,17 +130,17 @@ class Rested:
 
 
 def rested(data: Dataset, path: str, costs: Callable[[float, float], float]) -> Rested | None:
-    """By steps without their work (``skeleton`` records) of one GPU with blocking copies: from the
-    fewest bytes to n they take so much longer, and ``costs`` (bytes there and back: s) says what
-    copies alone do. The rest is shared by the two copies.
+    """Derive the extra times from skeletons of one GPU with blocking copies. They take longer from
+    the smallest size to n, of which ``costs`` (bytes to and from the GPU: s) gives the part of the
+    copies alone; the two copies share the rest.
 
-    None: none were measured.
+    None: no such skeletons were measured.
     """
     took: dict[tuple[int, int], dict[float, list[float]]] = {}
-    for one in data.skeletons:
-        if (one.path, one.gpus, one.schedule) == (path, 1, "star-serial"):
-            cell = took.setdefault((one.h2d_bytes, one.d2h_bytes), {})
-            cell.setdefault(one.busy, []).append(statistics.median(one.seconds))
+    for skeleton in data.skeletons:
+        if (skeleton.path, skeleton.gpus, skeleton.schedule) == (path, 1, "star-serial"):
+            cell = took.setdefault((skeleton.h2d_bytes, skeleton.d2h_bytes), {})
+            cell.setdefault(skeleton.busy, []).append(statistics.median(skeleton.seconds))
     busy = sorted(set.intersection(*(set(cell) for cell in took.values())) if took else ())
     if len(took) < 2 or not busy:
         return None
@@ -160,14 +161,14 @@ H200 = Alone(
     down={memory: Curve(_ENDS, 7e-6 + _ENDS / 50e9) for memory in (Memory.pageable, Memory.pinned)},
     copied_up=_COPIED, copied_down=_COPIED,
 )  # fmt: skip
-"""Natively, PCIe 5 x16 and CUDA 13, where a dataset has no native measurements."""
+"""Native times with PCIe 5 x16 and CUDA 13, for datasets without native measurements."""
 
 
 def alone(data: Dataset, path: str) -> Alone:
-    """What was measured of a path.
+    """Return the times of a path's calls.
 
     Raises:
-        InputError: no launches, no wait for one, or no copies of two sizes.
+        InputError: launches, waits for them, or copies of two sizes are missing.
     """
     submit = launch_seconds(data, path, "submit")
     row, burst, many = (

@@ -1,15 +1,14 @@
-"""Traces of several sizes and GPU counts as a model of another path.
+"""Fits a model of another path to traces of several sizes and GPU counts.
 
-Each trace is a cell: its steps are forecast on the path, as ``forecast`` does with one. What fits
-go through any program's steps (``fitting.scaling``) then goes through these, and forecasts what
-nobody traced. Where the program's calls stay the same as n grows, cells are added also at sizes
-that nobody traced, from its workload (``workload``): forms know little of what copies take on a
-path as they grow.
+Each trace is a cell: its step is forecast on the path (``forecast``). The model of any program's
+steps (``fitting.scaling``) is then fitted to these cells and forecasts others. If the program makes
+the same calls at all n, cells are added at sizes that were not traced, from its workload
+(``workload``), because the model's forms do not know how copies grow on a path.
 
-**What all cells have in common.** What calls take on the path is not known better by more traces:
-it moves cell i by s_i^2 = ``EXTRA``^2 (1 - T_native / T), and all of them together. The model has
-one factor on T_com for it, which no fit averages out (``model.intervals``). A measurement differs
-from the expected step by ``NATIVE`` more, as for one trace.
+**Common error.** More traces do not reduce the error of call times on the path: it has variance
+s_i^2 = ``EXTRA``^2 (1 - T_native / T) in cell i and is common to all cells. The model has one
+factor on T_com for it, which no fit averages out (``model.intervals``). A measurement scatters
+around the expected step by ``NATIVE`` in addition, as for one trace.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from gpucast.data.traces.reading import read
 from gpucast.data.traces.records import LOST, labels_of, record_of
 from gpucast.errors import InputError
 from gpucast.fitting.scaling import FEWEST_CELLS, fit_scaling
-from gpucast.fitting.selection import pose
+from gpucast.fitting.selection import problem_of
 from gpucast.model.adjustments import SimulatedCell, SimulatedSteps
 from gpucast.model.content import Domain, FittedSteps, Source
 from gpucast.model.fitted import Model
@@ -51,16 +50,17 @@ from gpucast.paths.traced.workload import Traced, workload_of
 from gpucast.util.remarks import Kind, remarks_of
 
 BEYOND = (4.0, 16.0, 64.0)
-"""Times the largest traced size, to which workloads are followed; below the least, not the last."""
+"""Factors above the largest traced size at which cells are added; below the smallest, all but the
+last."""
 SCALED = 0.05
-"""Sd of ln of a step of a scaled workload about one that was traced, its kernels' aside:
-docs/explanation/traces.md."""
+"""Sd of ln of a step of a scaled workload around a traced one, without its kernels
+(docs/explanation/traces.md)."""
 PLAIN = Options()
-"""Traces say everything themselves."""
+"""Options when traces state everything."""
 LEAST_EXTRA = 0.01
-"""Share of a step."""
+"""Least share of a step that is not native."""
 LEAST_SD = 0.05
-"""The factor on T_com is known no better."""
+"""Least sd of the factor on T_com."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class CellOnPath:
 
     Attributes:
         step: the native step record.
-        native: s of a step; seconds: on the path, parts: likewise.
-        traced: its calls; missed: s of the native step that they do not tell; share: of what
-            repeats in the trace, that is a step.
-        warnings: of the trace.
-        unknown: sd of ln of the step by what is not known of its workload; 0: it was traced.
+        native: native step time (s); seconds, parts: step time and its parts on the path.
+        traced: its calls; missed: time (s) of the native step that the simulation misses; share:
+            steps in one repetition of the trace.
+        warnings: about the trace.
+        unknown: sd of ln of the step by the scaling of its workload; 0 if it was traced.
     """
 
     step: Step
@@ -88,11 +88,11 @@ class CellOnPath:
 
     @property
     def sd(self) -> float:
-        """Sd of ln of the step by what calls take on the path."""
+        """Sd of ln of the step by the error of call times on the path."""
         return float(EXTRA * np.sqrt(max(1 - self.native / self.seconds, LEAST_EXTRA)))
 
     def record(self, path: str) -> Step:
-        """The step on the path, as if it had been measured."""
+        """Return the step on the path as a record."""
         parts = {"kernel": self.parts.gpu, "cpu": self.parts.cpu, "calls": self.parts.com}
         kept = ("machine", "program", "case", "n", "unit", "gpus", "ranks")
         return jsonl.made(
@@ -100,7 +100,7 @@ class CellOnPath:
             path=path,
             seconds=[self.seconds],
             phases={name: [value] for name, value in parts.items()},
-            # Even between two ends, as a rounded number is.
+            # The record's uncertainty is uniform, as of a rounded number.
             uncertainty=float(np.sqrt(3)) * self.unknown or None,
             **{name: getattr(self.step, name) for name in kept},
         )
@@ -108,8 +108,8 @@ class CellOnPath:
 
 @dataclass(frozen=True)
 class PathModel:
-    """What several traces say of a path: a model of it, the cells it goes through, and functions
-    that the program calls and remote GPUs refuse."""
+    """A model of a path from several traces, its cells, and the functions that the program calls
+    and remote GPUs refuse."""
 
     model: Model
     cells: tuple[CellOnPath, ...]
@@ -125,17 +125,17 @@ def path_model(
     machine: str | None = None,
     network: Network | None = None,
 ) -> PathModel:
-    """A model of traced programs' steps on a path.
+    """Fit a model of traced programs' steps on a path.
 
     Args:
-        files: traces of one program, several sizes or GPU counts.
-        data: launches and transfers of that path, native ones beside them if there are.
-        options: what the traces do not say: size, GPUs, which range is a step.
-        network: another network than the path was measured on.
+        files: traces of one program with several sizes or GPU counts.
+        data: launches and transfers of that path, and native ones if available.
+        options: what the traces do not state: size, GPUs, the range that is a step.
+        network: a network other than the one of the measurements.
 
     Raises:
-        InputError: a trace without a repeating step or a size, traces of several programs, or too
-            few cells.
+        InputError: a trace has no repeating step or no size, traces are of several programs, or
+            there are too few cells.
     """
     costs = path_costs(data, path, machine=machine, network=network)
     read_traces, shapes = [], []
@@ -169,15 +169,14 @@ def cell_on(
     share: float = 1,
     file: str = "",
 ) -> CellOnPath:
-    """A traced cell on a path: the slowest of its processes.
-
-    ``share``: steps of the record in one of the programs'. ``file``: of the trace.
+    """Forecast a traced cell on a path from the slowest of its processes. ``share``: steps of the
+    record in one step of the programs. ``file``: the trace.
     """
-    there = [seconds_on(program, costs) for program in programs]
-    program = programs[int(np.argmax(there))]
+    on_path = [seconds_on(program, costs) for program in programs]
+    program = programs[int(np.argmax(on_path))]
     native = native_seconds(program)
     missed = native - float(median_seconds(program)[0])
-    seconds = max(there) + missed
+    seconds = max(on_path) + missed
     return CellOnPath(
         step=step,
         native=share * native,
@@ -191,13 +190,13 @@ def cell_on(
 
 
 def seconds_on(program: CallProgram, costs: PathCosts) -> float:
-    """Median s of a step on a path."""
+    """Return the median step time (s) on a path."""
     return float(median_seconds(program, takes_on(program, costs))[0])
 
 
 def parts_on(program: CallProgram, takes: Takes) -> StepParts:
-    """T_gpu, T_cpu and T_com of a step, as ``traces.parts`` tells them of recorded steps: means
-    over the steady steps."""
+    """Return T_gpu, T_cpu and T_com of a step, as ``traces.parts`` does for recorded steps, as
+    means over the steady steps."""
     times = times_of(program, takes)
     begin, end, work, done = (column[:, 0] for column in vars(times).values())
     bounds = np.append(begin, end.max())[program.bound_call] - program.bound_offset
@@ -221,7 +220,7 @@ def _ns(seconds: Seconds) -> Ints:
 
 
 def _lost(programs: Sequence[CallProgram], file: str) -> list[str]:
-    launches = [one.seconds[one.operation == Operation.launch] for one in programs]
+    launches = [program.seconds[program.operation == Operation.launch] for program in programs]
     seconds = np.concatenate(launches)
     return [f"{file}: {LOST}"] if seconds.size and not seconds.any() else []
 
@@ -233,11 +232,11 @@ def fitted(
     name: str,
     refused: tuple[str, ...] = (),
 ) -> PathModel:
-    """The model that goes through cells on a path; ``name``: of the traces, ``refused``: what they
-    call that remote GPUs refuse.
+    """Fit a model to cells on a path. ``name`` is that of the traces, ``refused`` are functions
+    that they call and remote GPUs refuse.
 
     Raises:
-        InputError: too few cells, or of several programs.
+        InputError: there are too few cells, or they are of several programs.
     """
     known = {(cell.step.n, cell.step.gpus) for cell in cells}
     if len(known) < FEWEST_CELLS:
@@ -251,7 +250,7 @@ def fitted(
     machine = jsonl.made(Machine, id=str(cells[0].step.machine))
     everything = [*cells, *scaled_cells(cells, costs)]
     records = from_records(name, [machine, *(cell.record(path) for cell in everything)])
-    model = fit_scaling(pose(records), look_ahead=False)
+    model = fit_scaling(problem_of(records), look_ahead=False)
     assert model.scaling is not None
     parts = unlike([cell.share * cell.traced.launches / cell.step.gpus for cell in cells])
     doubts = [*([refused_in_words(refused, path)] if refused else []), *parts]
@@ -259,8 +258,8 @@ def fitted(
     source = Source(path=path, data=data.name, digest=data.digest, launch="trace")
     about = {**vars(model.data), "name": name, "digest": records.digest, "path": "native"}
     about["what_if"] = source
-    said_of_cells = dict.fromkeys(warning for cell in cells for warning in cell.warnings)
-    said_of_cells |= dict.fromkeys(parts)
+    assumptions = dict.fromkeys(warning for cell in cells for warning in cell.warnings)
+    assumptions |= dict.fromkeys(parts)
     fitted_model = replace(
         model,
         name=f"{model.name} on {path}",
@@ -278,7 +277,7 @@ def fitted(
         noise=replace(model.noise, sample=float(np.hypot(model.noise.between_cells, NATIVE))),
         remarks=[
             *model.remarks,
-            *remarks_of(Kind.ASSUMED, [*said_of_cells, *costs.warnings]),
+            *remarks_of(Kind.ASSUMED, [*assumptions, *costs.warnings]),
         ],
     )
     return PathModel(fitted_model, tuple(cells), refused)
@@ -292,7 +291,7 @@ def _one_program(steps: Sequence[Step], name: str) -> None:
 
 
 def scaled_cells(cells: Sequence[CellOnPath], costs: PathCosts) -> list[CellOnPath]:
-    """Cells between the traced ones and beyond, from the program's workload on as many GPUs."""
+    """Return cells between and beyond the traced ones, from the workload on each GPU count."""
     scaled = []
     for gpus in sorted({cell.step.gpus for cell in cells}):
         own = {float(cell.step.n): cell for cell in cells if cell.step.gpus == gpus}
@@ -303,8 +302,8 @@ def scaled_cells(cells: Sequence[CellOnPath], costs: PathCosts) -> list[CellOnPa
             made, sd = workload.at(n, costs)
             near = own[min(own, key=lambda cell: abs(np.log(cell / n)))]
             seconds = near.share * (seconds_on(made.program, costs) + near.missed)
-            there = parts_on(made.program, takes_on(made.program, costs))
-            parts = there.times(near.share).lasting(seconds)
+            on_path = parts_on(made.program, takes_on(made.program, costs))
+            parts = on_path.times(near.share).lasting(seconds)
             unknown = float(np.hypot(SCALED, sd * parts.gpu / parts.seconds))
             step = replace(near.step, n=n)
             scaled.append(
@@ -322,7 +321,7 @@ def _between_and_beyond(sizes: Sequence[float]) -> list[float]:
 
 
 def common_sd(cells: Sequence[CellOnPath]) -> float:
-    """Sd of ln of the factor on T_com, by least squares over cells."""
+    """Return the sd of ln of the common factor on T_com, by least squares over cells."""
     shares = np.array([cell.parts.com / cell.parts.seconds for cell in cells])
     moved = np.array([cell.sd for cell in cells])
     return max(LEAST_SD, float(shares @ moved / max(shares @ shares, 1e-12)))

@@ -1,18 +1,17 @@
-"""What calls took where they were recorded, with waiting taken off.
+"""Derives the native times of calls from a recording, without the time of waiting.
 
-The parts are chosen so that the same calls with the same times return as they were recorded
-(``timeline``):
+The times are chosen so that a simulation (``timeline``) reproduces the recorded returns:
 
-    work begins at  max(asked + latency, end of what it waits for + delay)
+    work begins at  max(call + latency, end of what it waits for + delay)
     a call that waits returns at  max(begin + cost, end of what it waits for + tail)
 
-Where work began behind nothing, its latency shows; where it began behind other work, its delay.
-What does not show is the median of calls of the same kind.
+Work that did not have to wait reveals its latency; work that began after other work reveals its
+delay. The other of the two is the median of calls of the same kind.
 
-**Two clocks.** GPU times are mapped to the host's clock by the recorder, which may be off by some
-microseconds. No work begins before it is asked for, and no wait ends before what it waits for:
-where they seem to, GPU times are moved as little as is needed, device by device. (Their sum, what a
-launch and the wait for it take together, does not depend on that.)
+**Two clocks.** The recorder maps GPU times to the host's clock, with an error of some microseconds.
+No work begins before its call, and no wait ends before what it waits for: if the trace violates
+this, the GPU times of a device are shifted by the least sufficient amount. (The sum of a launch and
+the wait for it does not depend on this.)
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from numpy.typing import NDArray
 
 from gpucast.data.traces import tables
 from gpucast.data.traces.parts import Skew
-from gpucast.paths.traced.asked import Asked
 from gpucast.paths.traced.program import (
     NONE,
     SYNCS,
@@ -34,61 +32,62 @@ from gpucast.paths.traced.program import (
     Operation,
     Seconds,
 )
+from gpucast.paths.traced.recorded_calls import RecordedCalls
 
 COPY_LATENCY, KERNEL_LATENCY = 5e-6, 6e-6
-"""s likewise, of a recorded call to its work's begin (h200-traces)."""
+"""Usual times (s) from a recorded call to the begin of its work (h200-traces)."""
 USUAL_TAIL = 3e-6
-"""s from the end of work until a thread that waits for it goes on, likewise."""
+"""Usual time (s) from the end of work until a thread that waits for it goes on (h200-traces)."""
 EXTREME = 0.01
-"""Share of the records that may contradict the order of two clocks: they drift."""
+"""Share of records that may contradict the order, because clocks drift."""
 
 
 class _Order(NamedTuple):
-    """When what holds each call back was done, by the recorded ends; -inf: at once: what its work
-    waits for (its engine aside), and what the host waits for; ``through``: the engine of what
-    ``before`` is the end of, -1: none."""
+    """Recorded ends of what each call waits for; -inf: nothing. ``before`` is for its work (apart
+    from its engine), ``waited`` for the host; ``through`` is the engine of the work that ended at
+    ``before``, or -1."""
 
     before: Seconds
     waited: Seconds
     through: Ints
 
 
-def native_times(asked: Asked, waits: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """What the calls took: columns of ``CallProgram``.
+def native_times(calls: RecordedCalls, waits: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Return the native times of calls, as columns of ``CallProgram``.
 
     Args:
-        waits: calls by which the host waits, blocking copies left out.
+        waits: calls by which the host waits, without blocking copies.
     """
-    start, end = asked.work_start, asked.work_end
-    skew = _skews(asked, _order(asked, end), start)[asked.device]
+    start, end = calls.work_start, calls.work_end
+    skew = _skews(calls, _order(calls, end), start)[calls.device]
     start, end = start + skew, end + skew
-    order = _order(asked, end)
-    base = asked.start.copy()
-    staged = _staged(asked)
+    order = _order(calls, end)
+    base = calls.start.copy()
+    staged = _staged(calls)
     base[staged] = np.maximum(base[staged], order.before[staged])
-    latency, delay = _latencies(asked, base, order, start)
-    seconds = np.where(asked.works, np.maximum(end - np.fmax(start, order.before), 0), 0.0)
-    cost, tail = _host(asked, base, order, end, waits)
+    latency, delay = _latencies(calls, base, order, start)
+    seconds = np.where(calls.works, np.maximum(end - np.fmax(start, order.before), 0), 0.0)
+    cost, tail = _host(calls, base, order, end, waits)
     return {
-        "gap": _gaps(asked), "cost": cost, "tail": tail, "latency": latency, "delay": delay,
+        "gap": _gaps(calls), "cost": cost, "tail": tail, "latency": latency, "delay": delay,
         "seconds": seconds,
     }  # fmt: skip
 
 
-def _staged(asked: Asked) -> NDArray[np.bool_]:
-    """Blocking copies from pageable memory: they wait for their stream first."""
+def _staged(calls: RecordedCalls) -> NDArray[np.bool_]:
+    """Return the blocking copies from pageable memory, which first wait for their stream."""
     return np.asarray(
-        (asked.operation == Operation.copy)
-        & (asked.direction == Direction.h2d)
-        & (asked.memory == Memory.pageable)
-        & (asked.blocking != 0)
+        (calls.operation == Operation.copy)
+        & (calls.direction == Direction.h2d)
+        & (calls.memory == Memory.pageable)
+        & (calls.blocking != 0)
     )
 
 
-def _order(asked: Asked, end: Seconds) -> _Order:
-    streams = asked.streams
+def _order(calls: RecordedCalls, end: Seconds) -> _Order:
+    streams = calls.streams
     none = (-np.inf, NONE)
-    # When what a stream was given is done, and by which engine.
+    # End of each stream's work so far, and its engine.
     stream_end = [none] * streams.device.size
     device_of, kind_of = streams.device.tolist(), streams.kind.tolist()
     blocking: dict[int, list[int]] = {}
@@ -110,11 +109,11 @@ def _order(asked: Asked, end: Seconds) -> _Order:
             return max(stream_end[stream], stream_end[legacy[device]])
         return stream_end[stream]
 
-    size = asked.start.size
+    size = calls.start.size
     before, waited, marked = [none] * size, [none] * size, [none] * size
     listed = zip(
-        asked.operation.tolist(), asked.stream.tolist(), asked.device.tolist(),
-        asked.recording.tolist(), asked.engine.tolist(), end.tolist(), strict=True,
+        calls.operation.tolist(), calls.stream.tolist(), calls.device.tolist(),
+        calls.recording.tolist(), calls.engine.tolist(), end.tolist(), strict=True,
     )  # fmt: skip
     for call, (operation, stream, device, recording, engine, ended) in enumerate(listed):
         if engine != NONE:
@@ -137,52 +136,52 @@ def _order(asked: Asked, end: Seconds) -> _Order:
     )
 
 
-def _skews(asked: Asked, order: _Order, start: Seconds) -> Seconds:
-    """By how much each device's times have to be moved."""
-    result = np.zeros(asked.streams.devices.size)
-    early = np.where(asked.works, asked.start - start, np.nan)
-    own = _waits_for_own(asked)
-    late = np.where(own, asked.end - asked.work_end, np.nan)
-    syncs = np.isin(asked.operation, SYNCS) & (order.waited > asked.start)
-    late[syncs] = (asked.end - order.waited)[syncs]
+def _skews(calls: RecordedCalls, order: _Order, start: Seconds) -> Seconds:
+    """Return by how much each device's times have to be shifted (s)."""
+    result = np.zeros(calls.streams.devices.size)
+    early = np.where(calls.works, calls.start - start, np.nan)
+    own = _waits_for_own(calls)
+    late = np.where(own, calls.end - calls.work_end, np.nan)
+    syncs = np.isin(calls.operation, SYNCS) & (order.waited > calls.start)
+    late[syncs] = (calls.end - order.waited)[syncs]
     for device in range(result.size):
-        at_least = early[(asked.device == device) & ~np.isnan(early)]
-        at_most = late[(asked.device == device) & ~np.isnan(late)]
+        at_least = early[(calls.device == device) & ~np.isnan(early)]
+        at_most = late[(calls.device == device) & ~np.isnan(late)]
         low = float(np.quantile(at_least, 1 - EXTREME)) if at_least.size else None
         high = float(np.quantile(at_most, EXTREME)) if at_most.size else None
         result[device] = Skew(low, high).least
     return result
 
 
-def _waits_for_own(asked: Asked) -> NDArray[np.bool_]:
-    """Copies whose callers wait until they are done."""
+def _waits_for_own(calls: RecordedCalls) -> NDArray[np.bool_]:
+    """Return the copies whose callers wait until they are done."""
     return np.asarray(
-        (asked.operation == Operation.copy)
-        & (asked.blocking != 0)
-        & np.isin(asked.direction, (Direction.h2d, Direction.d2h, Direction.peer))
-        & ~_staged(asked)
-        & asked.works
+        (calls.operation == Operation.copy)
+        & (calls.blocking != 0)
+        & np.isin(calls.direction, (Direction.h2d, Direction.d2h, Direction.peer))
+        & ~_staged(calls)
+        & calls.works
     )
 
 
 def _latencies(
-    asked: Asked, base: Seconds, order: _Order, start: Seconds
+    calls: RecordedCalls, base: Seconds, order: _Order, start: Seconds
 ) -> tuple[Seconds, Seconds]:
     before = order.before
-    switches = (order.through != NONE) & (order.through != asked.engine) & (before > base)
+    switches = (order.through != NONE) & (order.through != calls.engine) & (before > base)
     latency, delay = np.zeros(base.size), np.zeros(base.size)
-    kinds = asked.operation * len(Direction) + asked.direction
+    kinds = calls.operation * len(Direction) + calls.direction
     shown, waited = np.maximum(start - base, 0), np.maximum(start - before, 0)
-    for kind in np.unique(kinds[asked.works]):
-        own = asked.works & (kinds == kind)
+    for kind in np.unique(kinds[calls.works]):
+        own = calls.works & (kinds == kind)
         free = own & (before <= base)
         copies = kind // len(Direction) == Operation.copy
         most = usual = COPY_LATENCY if copies else KERNEL_LATENCY
         if free.any():
             usual, most = (float(np.quantile(shown[free], share)) for share in (0.5, 0.95))
-        # Work that began sooner than is usual where it waited for nothing.
+        # Some work began sooner than is usual for work that did not have to wait.
         usual = min(usual, float(np.median(shown[own])))
-        # Behind another engine it began when that was seen to be done: no latency shows.
+        # Work after another engine's began when that was seen to be done, which hides its latency.
         queued = own & ((before > base + most) | (switches & (shown > usual)))
         usual_delay = float(np.median(waited[queued])) if queued.any() else 0.0
         latency[own] = np.where(queued[own], usual, shown[own])
@@ -191,30 +190,30 @@ def _latencies(
 
 
 def _host(
-    asked: Asked, base: Seconds, order: _Order, end: Seconds, waits: NDArray[np.bool_]
+    calls: RecordedCalls, base: Seconds, order: _Order, end: Seconds, waits: NDArray[np.bool_]
 ) -> tuple[Seconds, Seconds]:
-    taken = asked.end - asked.start
+    taken = calls.end - calls.start
     cost, tail = taken.copy(), np.zeros(taken.size)
-    staged = _staged(asked)
-    cost[staged] = np.maximum(asked.end - base, 0)[staged]
-    own = _waits_for_own(asked)
+    staged = _staged(calls)
+    cost[staged] = np.maximum(calls.end - base, 0)[staged]
+    own = _waits_for_own(calls)
     cost[own] = 0
-    tail[own] = np.maximum(asked.end - end, 0)[own]
-    for operation in np.unique(asked.operation[waits]):
-        same = waits & (asked.operation == operation)
-        held = same & (order.waited > asked.start)
+    tail[own] = np.maximum(calls.end - end, 0)[own]
+    for operation in np.unique(calls.operation[waits]):
+        same = waits & (calls.operation == operation)
+        held = same & (order.waited > calls.start)
         idle = same & ~held
-        tail[held] = np.maximum(asked.end - order.waited, 0)[held]
+        tail[held] = np.maximum(calls.end - order.waited, 0)[held]
         tail[idle] = np.median(tail[held]) if held.any() else USUAL_TAIL
         usual = float(np.median(taken[idle])) if idle.any() else 1e-6
         cost[held] = np.minimum(usual, taken[held])
     return cost, tail
 
 
-def _gaps(asked: Asked) -> Seconds:
-    gap = np.zeros(asked.start.size)
-    for thread in np.unique(asked.thread):
-        own = np.flatnonzero(asked.thread == thread)
-        ends = np.concatenate([[0.0], asked.end[own][:-1]])
-        gap[own] = np.maximum(asked.start[own] - ends, 0)
+def _gaps(calls: RecordedCalls) -> Seconds:
+    gap = np.zeros(calls.start.size)
+    for thread in np.unique(calls.thread):
+        own = np.flatnonzero(calls.thread == thread)
+        ends = np.concatenate([[0.0], calls.end[own][:-1]])
+        gap[own] = np.maximum(calls.start[own] - ends, 0)
     return gap

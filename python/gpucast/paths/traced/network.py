@@ -1,4 +1,4 @@
-"""Networks that nobody has yet, in a few words: ``25Gb/s,30us``."""
+"""Hypothetical networks, written as ``25Gb/s,30us``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 @dataclass(frozen=True)
 class Network:
-    """Between the program's host and those of its GPUs.
+    """A network between the program's host and the hosts of its GPUs.
 
     Attributes:
-        bandwidth: B/s each way, shared by all GPUs.
-        round_trip: s there and back, beside what software takes.
+        bandwidth: bandwidth in each direction (B/s), shared by all GPUs.
+        round_trip: round-trip time (s) without software.
     """
 
     bandwidth: float
@@ -29,10 +29,11 @@ class Network:
 
 
 def parse_network(text: str) -> Network:
-    """``25Gb/s,30us``: bandwidth (Mb/s, Gb/s, MB/s, GB/s) and round trip (ns, us, ms, s).
+    """Parse a text such as ``25Gb/s,30us``: bandwidth (Mb/s, Gb/s, MB/s, GB/s) and round trip (ns,
+    us, ms, s).
 
     Raises:
-        InputError: anything else.
+        InputError: the text has another form.
     """
     rate, _, time = text.replace(" ", "").partition(",")
     bandwidth = _quantity(rate, _RATES)

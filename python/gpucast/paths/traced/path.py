@@ -1,20 +1,19 @@
-"""What a program's calls take on a path, from what its microbenchmarks took there and natively.
+"""Derives call times on a path from microbenchmarks on the path and natively.
 
-On a path of messages a call takes its host c to send. The server then makes the call that the
-program would have made, which takes what it takes natively. What is answered takes a turn R more,
-half of it before the server and half behind:
+On a path that forwards calls as messages, the host takes c to send a call. The server then makes
+the native call. A call that is answered takes a turnaround R more, half of it before the server and
+half after:
 
     a launch in a row                      c                 answered: c + R + native
-    many launches, each                    m                 of the server, if it is the slower
+    one of many launches                   m                 the server's time, if that is more
     a launch and the wait for it           c + R + native
-    a wait that finds nothing              c + R + w         w: of the server
-    a copy of n bytes to the device        c + bytes; none through shared memory if pinned
+    a wait that finds nothing              c + R + w         w: the server's time
+    a copy of n bytes to the device        c + bytes; no bytes for pinned shared memory
     a copy of n bytes to the host          c + R + native + bytes
 
-Where all calls are answered, R is half of what an answered launch takes more than a native one.
-
-Other paths (a part of a GPU, a virtual machine, a container) are reached as natively. There a call
-takes what it took in the trace, and what its kind takes more on the path than natively.
+If all calls are answered, R is half the difference between an answered and a native launch. Other
+paths (a part of a GPU, a virtual machine, a container) work as natively: a call takes its traced
+time plus the difference between its kind on the path and natively.
 """
 
 from __future__ import annotations
@@ -38,31 +37,31 @@ from gpucast.paths.traced.timeline import Takes, Waits, natively
 SHARED: Final = "shm"
 """The transport by shared memory, as records state it."""
 RECORD: Final = 0.7e-6
-"""s of the driver for an event: H200."""
+"""The driver's time for an event (s), on H200."""
 LEAST_LATENCY: Final = 0.5e-6
 COPY_LATENCY: Final = 5e-6
-"""s until a copy between the server's own memory and its GPU begins, at most."""
+"""Longest time (s) until a copy between the server's own memory and its GPU begins."""
 UNSTAGED: Final = 4096
-"""Bytes of a copy whose end is told as that of any wait."""
+"""Largest copy (bytes) whose end is noticed like that of any wait."""
 LEAST_TURN: Final = 0.2
-"""Share of a wait for nothing that is R, at least."""
+"""Least share of R in a wait without work."""
 _ASKS = (Operation.alloc, Operation.free, Operation.query)
 _LAUNCHES = (Operation.launch, Operation.graph_launch)
 
 
 @dataclass(frozen=True)
 class PathCosts:
-    """What calls take on a path.
+    """Call times on a path.
 
     Attributes:
-        path: its name; messages: its calls are messages; answered: each of them; ours: gpucast's
-            remote GPUs make them; shared: through memory that the server's GPU reads itself where
-            it is pinned.
-        there, native: what was measured on the path, and natively.
-        rested: what copies take longer in a step; None: that was not measured.
-        network: between the hosts, where it is another than the one measured.
-        plain: the same layer where not every call is answered, where it was measured, too.
-        warnings: what was assumed for lack of a measurement.
+        path: the path's name; messages: whether calls are forwarded as messages; answered: whether
+            each call waits for an answer; ours: whether these are gpucast's remote GPUs; shared:
+            whether messages use shared memory, which the server's GPU reads itself if it is pinned.
+        there, native: times measured on the path, and natively.
+        rested: extra times of copies after pauses; None: not measured.
+        network: the network between the hosts, if it is not the measured one.
+        plain: the same layer without an answer to each call, if it was measured.
+        warnings: assumptions that replace missing measurements.
     """
 
     path: str
@@ -79,12 +78,12 @@ class PathCosts:
 
     @property
     def small(self) -> float:
-        """s of the host for a small message other than a launch; answered: with its answer."""
+        """Host time (s) of a small message other than a launch, with its answer if ``answered``."""
         return min(*(curve.least for curve in self.there.up.values()), self.there.launch)
 
     @property
     def turn(self) -> float:
-        """R, s."""
+        """R (s)."""
         if self.answered:
             return max(self.there.launch - self.native.launch, 0.0) / 2
         waited = self.there.waited - self.native.waited - self.there.launch
@@ -94,14 +93,14 @@ class PathCosts:
 
     @property
     def name(self) -> str:
-        """The path, with the network if another is asked for."""
+        """The path's name, with the network if it is not the measured one."""
         return self.path if self.network is None else f"{self.path} over {self.network}"
 
     def over(self, network: Network) -> PathCosts:
-        """The same software on another network.
+        """Return the costs of the same software on another network.
 
         Raises:
-            InputError: the path has none.
+            InputError: the path has no network.
         """
         if not self.messages:
             raise InputError(f"{self.path} reaches its GPUs without a network", field="--network")
@@ -112,10 +111,10 @@ class PathCosts:
 def path_costs(
     data: Dataset, path: str, *, machine: str | None = None, network: Network | None = None
 ) -> PathCosts:
-    """What calls take on a path; ``machine``: by that one's records alone.
+    """Derive call times on a path, optionally from one machine's records alone.
 
     Raises:
-        InputError: what it needs was not measured, or the path has no network to be another.
+        InputError: a measurement is missing, or the path has no network that could be replaced.
     """
     own = data if machine is None else data.select(machine=machine)
     if path not in own.paths():
@@ -125,7 +124,7 @@ def path_costs(
             field="--path",
         )
     facts = facts_of(own, path)
-    # A path's machine may have a name of its own, beside the one that was measured natively.
+    # The native measurements may be under another machine's name.
     beside = own if direct_path(own) is not None else data
     direct = direct_path(beside)
     warnings, native = [], H200
@@ -141,7 +140,7 @@ def path_costs(
     there, pinned = alone(own, path), Memory.pinned
 
     def copies(up: float, down: float) -> float:
-        """s of two copies, to the GPU and back."""
+        """Return the time (s) of two copies, to the GPU and back."""
         size = np.array([up, down])
         to, fro = there.up[pinned].at(size[:1]), there.down[pinned].at(size[1:])
         return float((to + fro + native.copied_up.at(size[:1]))[0])
@@ -162,7 +161,7 @@ def path_costs(
 
 
 def takes_on(program: CallProgram, costs: PathCosts, networks: Sequence[Network] = ()) -> Takes:
-    """What a program's calls take on a path; ``networks``: instead of its own, one a variant."""
+    """Return the times of a program's calls on a path, with a variant for each given network."""
     if not costs.messages:
         return _directly(program, costs)
     own = () if costs.network is None else (costs.network,)
@@ -170,13 +169,13 @@ def takes_on(program: CallProgram, costs: PathCosts, networks: Sequence[Network]
 
 
 def polls(program: CallProgram) -> NDArray[np.bool_]:
-    """Waits that are questions, asked until the answer is yes."""
+    """Return the waits that poll: queries that are repeated until the answer is yes."""
     asks = np.array([name.endswith("Query") for name in program.names], bool)
     return np.asarray(np.isin(program.operation, SYNCS) & asks[program.name])
 
 
 def _waits(program: CallProgram, answered: bool) -> NDArray[np.int64]:
-    """What threads wait for where calls are messages."""
+    """Return what threads wait for when calls are messages."""
     operation, direction = program.operation, program.direction
     waits = np.full(len(program), int(Waits.served if answered else Waits.nothing))
     waits[np.isin(operation, (Operation.alloc, Operation.query))] = Waits.served
@@ -185,7 +184,7 @@ def _waits(program: CallProgram, answered: bool) -> NDArray[np.int64]:
     blocking = (program.blocking != 0) | answered | (program.memory != Memory.pinned)
     waits[copies & (direction == Direction.d2h) & blocking] = Waits.done
     waits[copies & (direction == Direction.peer) & (program.blocking != 0)] = Waits.done
-    # Another server's event, for which the host waits.
+    # The host waits for an event of another server.
     marked = (operation == Operation.wait_stream_event) & (program.recording >= 0)
     elsewhere = program.device[program.recording[marked]] != program.device[marked]
     waits[np.flatnonzero(marked)[elsewhere]] = Waits.done
@@ -199,7 +198,7 @@ def _by_messages(program: CallProgram, costs: PathCosts, networks: Sequence[Netw
     waits = _waits(program, costs.answered)
     launches, syncs = np.isin(operation, _LAUNCHES), np.isin(operation, SYNCS)
     sends = waits != Waits.here
-    # An answered message takes its server what the call takes natively, and its answer.
+    # Part of an answered message is the server's native call and the answer.
     driver = native.launch if costs.answered else there.each
     less = turn + driver if costs.answered else 0.0
     small = max(costs.small - less, 0.0)
@@ -210,7 +209,7 @@ def _by_messages(program: CallProgram, costs: PathCosts, networks: Sequence[Netw
     serve[events] = min(driver, RECORD + max(driver - native.launch, 0.0))
     sets = operation == Operation.set
     serve[sets] = np.minimum(driver, program.cost[sets] + max(driver - native.launch, 0.0))
-    # A wait for nothing, which is no longer than one behind a launch.
+    # A wait without work, which is at most as long as one after a launch.
     idle = there.waited - there.launch
     serve[syncs] = max(min(idle, idle if there.idle is None else there.idle) - small - turn, 0.0)
     asks = np.isin(operation, _ASKS)
@@ -221,7 +220,7 @@ def _by_messages(program: CallProgram, costs: PathCosts, networks: Sequence[Netw
     seconds = program.seconds.copy()
     latency = program.latency.copy()
     copies = operation == Operation.copy
-    # What any copy to the host takes more than its message, its turn and the same natively.
+    # Extra time of a copy to the host beyond its message, its turnaround and the native copy.
     extra = min(curve.least for curve in there.down.values()) - small - turn
     extra -= native.down[Memory.pinned].least
     for memory in (Memory.pageable, Memory.pinned):
@@ -238,7 +237,7 @@ def _by_messages(program: CallProgram, costs: PathCosts, networks: Sequence[Netw
             for some, curve in ((to, native.copied_up), (fro, native.copied_down)):
                 seconds[some] = np.minimum(seconds[some], curve.at(size[some]))
                 latency[some] = np.minimum(latency[some], COPY_LATENCY)
-    # A traced latency has the driver's call, which the server's time has, too.
+    # A traced latency includes the driver's call, which is also in the server's time.
     latency = np.maximum(latency - driver, np.minimum(latency, LEAST_LATENCY))
     way = (np.where(sends, turn / 2, 0.0))[:, None]
     back = way + np.where(polls(program), (turn + small) / 2, 0.0)[:, None]
@@ -251,7 +250,7 @@ def _by_messages(program: CallProgram, costs: PathCosts, networks: Sequence[Netw
         up = np.where(up > 0, np.maximum(up, line * size[:, None]), 0.0)
         down = np.where(down > 0, np.maximum(down, line * size[:, None]), 0.0)
     rests, more = (None, None) if costs.rested is None else costs.rested.at(size)
-    # What a copy to pageable memory is staged through lies behind its end, too.
+    # Staging of copies to pageable memory also comes after their end.
     ends = (syncs | (program.blocking != 0)) & (program.tail > 0)
     tails = program.tail[ends & (size <= UNSTAGED)]
     if ends.any() and not tails.size:
@@ -266,12 +265,12 @@ def _by_messages(program: CallProgram, costs: PathCosts, networks: Sequence[Netw
 
 
 def _beyond(curve: Curve, size: Seconds) -> Seconds:
-    """s of n bytes beyond those of the smallest copy."""
+    """Return the time (s) of a copy beyond that of the smallest one."""
     return np.maximum(curve.at(size) - curve.least, 0)
 
 
 def _first(program: CallProgram, waits: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Messages among the first of a row, behind an answer of the same server."""
+    """Return the messages that are among the first after an answer of the same server."""
     first = np.zeros(len(program), bool)
     place: dict[tuple[int, int], int] = {}
     listed = zip(waits.tolist(), program.thread.tolist(), program.device.tolist(), strict=True)
@@ -308,8 +307,8 @@ def _directly(program: CallProgram, costs: PathCosts) -> Takes:
             staged = takes.waits[some] == Waits.staged
             ask[some] += np.where(staged, more, 0)
             seconds[some] += np.where(staged, 0, more)
-    more_of = {"ask": ask, "tail": tail, "latency": latency, "seconds": seconds}
+    extra = {"ask": ask, "tail": tail, "latency": latency, "seconds": seconds}
     columns: dict[str, Any] = {
-        name: np.maximum(getattr(takes, name) + more[:, None], 0) for name, more in more_of.items()
+        name: np.maximum(getattr(takes, name) + more[:, None], 0) for name, more in extra.items()
     }
     return replace(takes, **columns)

@@ -1,6 +1,6 @@
-"""A program of calls: what a program asked of its GPUs in some consecutive steps, and what it took.
+"""A program of calls: the calls of a program in some consecutive steps, with their native times.
 
-``timeline`` says when its calls return, natively and on a path.
+``timeline`` simulates when its calls return, natively and on a path.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ Ints = NDArray[np.int64]
 Seconds = NDArray[np.float64]
 
 NONE = -1
-"""In place of a stream, an engine or a recording: there is none."""
+"""Stands for no stream, no engine or no recording."""
 
 
 class Operation(IntEnum):
-    """What a call asks for."""
+    """Operation of a call."""
 
     launch = 0
     copy = 1
@@ -38,7 +38,7 @@ class Operation(IntEnum):
 
 
 class Direction(IntEnum):
-    """Where a copy goes."""
+    """Direction of a copy."""
 
     none = 0
     h2d = 1
@@ -49,7 +49,7 @@ class Direction(IntEnum):
 
 
 class Memory(IntEnum):
-    """What the host's end of a copy is."""
+    """Kind of host memory of a copy."""
 
     none = 0
     pageable = 1
@@ -68,24 +68,27 @@ class Engine(IntEnum):
 SYNCS = (Operation.sync_stream, Operation.sync_event, Operation.sync_device)
 
 SWITCH = 1.8e-6
-"""s from the end of an engine's work until another's begins that has just looked for it: H200."""
+"""Time (s) from the end of one engine's work to the begin of another's that has just polled for it,
+on H200."""
 TICK = 8.192e-6
-"""s at which work looks for another engine's end (docs/copy-waits.md: measured on H200)."""
+"""Interval (s) at which work polls for the end of another engine's (docs/copy-waits.md, measured on
+H200)."""
 
 
 def tick_of(gpus: Iterable[str]) -> float:
-    """The tick of GPUs of these names; 0 where it is not known that they have one."""
+    """Return the polling interval of GPUs of these names; 0 if they are not known to poll."""
     return TICK if any("H100" in name or "H200" in name for name in gpus) else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calls:
-    """What calls ask for, in the order of their begin; an entry a call.
+    """Calls in the order in which they begin; an entry per call.
 
     Attributes:
-        blocking: the host returns only when the work is done, or its data staged.
-        recording: of a wait for an event: the call that recorded it; -1: it is done long since.
-        engine: that does the work; -1: the call asks for none.
+        blocking: whether the call returns only when its work is done, or its data are staged.
+        recording: for a wait for an event, the call that recorded it; -1 if it was done long
+            before.
+        engine: the engine that does the work; -1 if there is none.
     """
 
     thread: Ints
@@ -100,42 +103,43 @@ class Calls:
     engine: Ints
 
     def __len__(self) -> int:
-        """How many calls."""
+        """Return the number of calls."""
         return int(self.thread.size)
 
     @property
     def works(self) -> NDArray[np.bool_]:
-        """Calls that ask for work."""
+        """Calls with work for a GPU."""
         return np.asarray(self.engine != NONE)
 
     @property
     def computes(self) -> NDArray[np.bool_]:
-        """Calls whose work is no copy."""
+        """Calls whose work is not a copy."""
         return np.asarray(self.works & (self.engine % len(Engine) == Engine.compute))
 
 
-ASKED = tuple(field.name for field in fields(Calls))
+CALL_FIELDS = tuple(field.name for field in fields(Calls))
 _TAKES = ("gap", "cost", "tail", "latency", "delay", "seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallProgram(Calls):
-    """Calls of all threads, as recorded; times in s.
+    """Calls of all threads as recorded, with their native times (s).
 
     Attributes:
-        streams: rows device and kind (1 blocking, 2 non-blocking, 3 legacy, 4 per thread).
-        gap: of the host, since the thread's previous call returned.
-        cost: of the call itself, without what it waits for; tail: from the end of what it waits for
+        streams: two rows: device and kind (1 blocking, 2 non-blocking, 3 legacy, 4 per thread).
+        gap: host time since the thread's previous call returned.
+        cost: time of the call itself without waits; tail: time from the end of what it waits for
             until it returns.
-        latency: from when work is asked for until it may begin; delay: from the end of what it
-            waits for until it begins; seconds: of the work.
-        step: of each call; -1 for what belongs to none.
-        name: of each call, in ``names``.
-        bound_call, bound_offset: where each of the steps + 1 bounds lies: this many s before
-            the begin of that call (number of calls: behind the end of the last).
-        recorded: s of each step as it was recorded, less what recording is taken to have cost.
-        tick: s at which work looks for the end of another engine's, on these GPUs; 0: at once.
-        warnings: what could not be told, or may be wrong elsewhere; one line each.
+        latency: time from the call until its work may begin; delay: time from the end of what the
+            work waits for until it begins; seconds: duration of the work.
+        step: step of each call; -1 for none.
+        name: index of each call's name in ``names``.
+        bound_call, bound_offset: each of the steps + 1 bounds lies ``bound_offset`` before the
+            begin of call ``bound_call`` (the number of calls stands for the end of the last).
+        recorded: recorded time of each step, minus the estimated overhead of recording.
+        tick: interval at which work polls for the end of another engine's on these GPUs; 0: at
+            once.
+        warnings: lines about what is missing, or may be wrong on other paths.
     """
 
     threads: int
@@ -158,29 +162,28 @@ class CallProgram(Calls):
 
     @property
     def steps(self) -> int:
-        """How many steps."""
+        """Number of steps."""
         return int(self.bound_call.size) - 1
 
     def only(self, keep: NDArray[np.bool_]) -> CallProgram:
-        """Without some calls, whose gaps the threads spend all the same.
-
-        A recording that is left out is waited for by nobody.
+        """Return the program without some calls. The threads still spend their gaps, and waits for
+        a removed recording do not wait.
         """
         place = np.cumsum(keep) - 1
         kept = np.flatnonzero(keep)
         gap = self.gap.copy()
         for thread in range(self.threads):
             own = np.flatnonzero(self.thread == thread)
-            # What was spent before calls that are left out comes before the next that is kept.
+            # The gap of a removed call is added to the next one that is kept.
             spent = np.cumsum(self.gap[own])[keep[own]]
             gap[own[keep[own]]] = np.diff(spent, prepend=0.0)
         recording = self.recording.copy()
-        there = recording >= 0
-        recording[there] = np.where(keep[recording[there]], place[recording[there]], NONE)
-        # A bound before a call that is gone lies before the next that is kept.
+        recorded = recording >= 0
+        recording[recorded] = np.where(keep[recording[recorded]], place[recording[recorded]], NONE)
+        # A bound before a removed call moves to the next one that is kept.
         following = np.append(place + ~keep, kept.size)
         columns: dict[str, NDArray[np.generic]] = {
-            name: getattr(self, name)[kept] for name in (*ASKED, *_TAKES, "step", "name")
+            name: getattr(self, name)[kept] for name in (*CALL_FIELDS, *_TAKES, "step", "name")
         }
         columns["gap"], columns["recording"] = gap[kept], recording[kept]
         return replace(self, bound_call=following[self.bound_call], **columns)  # type: ignore[arg-type]

@@ -1,22 +1,22 @@
-"""When the calls of a traced program return: sums of what they take, the later where one waits.
+"""Simulates when the calls of a traced program return.
 
-Calls are gone through once, in the order of their begin. Each host thread, each device's server
-(which natively takes no time) and each stream has a time until which it is taken:
+Calls are processed once, in the order in which they begin. Each host thread, each device's server
+(which natively takes no time) and each stream is busy until a certain time:
 
     asked     = host + gap + ask                  the thread goes on, unless it waits
     served    = max(served, asked + there) + serve
     done      = max(served + latency, what its stream has done + delay) + seconds
-    answered  = max(served, done + tail) + back   of a call that waits: the thread goes on
+    answered  = max(served, done + tail) + back   the thread goes on after a call that waits
 
-The bytes of a copy to the device go there before its message, those of one from it come before its
-answer, each over a way of their own. The same server and host carry both and all messages: until a
-wait is over, they have spent the sum of it all since the thread asked for the first.
+The bytes of a copy to the device are sent before its message, those of a copy from the device
+before its answer, over separate channels. The same server and host handle both and all messages: a
+wait cannot end before they have spent the sum of these times since the first call.
 
-Copies wait for kernels, and kernels for copies, by ticks (``program.TICK``): from when they could
-begin themselves, they look for the end of the other engine's work at intervals. When that is, is
-not known to better than a tick on a path, and the mean over one tick is taken.
+Copies wait for kernels, and kernels for copies, by polling (``program.TICK``): from the time when
+they could begin, they poll for the end of the other engine's work at intervals. On a path the phase
+of this polling is not known, and the mean over one interval is taken.
 
-All times are arrays over *variants*: paths that differ in what calls take there.
+All times are arrays over *variants*: paths with different call times.
 """
 
 from __future__ import annotations
@@ -42,38 +42,38 @@ from gpucast.paths.traced.program import (
 )
 
 SETTLING = 0.2
-"""Share of the steps that come before the steady ones, which find streams and queues empty."""
+"""Share of steps at the beginning that find streams and queues empty and are left out."""
 
 
 class Waits(IntEnum):
-    """What a call's thread waits for."""
+    """What the thread of a call waits for."""
 
     here = 0
     """No message is sent."""
     nothing = 1
     served = 2
-    """Until the server has come to it."""
+    """The server has processed the call."""
     done = 3
-    """Until what it waits for is done."""
+    """The work is done, or what the call waits for."""
     staged = 4
-    """For the stream first, and then for nothing."""
+    """The stream is idle before the copy is staged; nothing afterwards."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Takes:
-    """What each call takes, s: a row a call, a column a variant (one: the same in all).
+    """Call times (s): a row per call, a column per variant (one column: equal in all).
 
     Attributes:
-        waits: what its thread waits for.
-        ask: of the host; there: from then until the server has it; serve: of the server.
-        up, down: of its bytes, on their way to and from the server.
-        held: the host is held by the bytes that go up.
-        back: from the server's answer until the thread goes on; tail: until the server knows that
-            what is waited for is done.
+        waits: what the thread waits for.
+        ask: host time; there: time until the server receives the call; serve: server time.
+        up, down: transfer times of its bytes to and from the server.
+        held: whether sending its bytes blocks the host.
+        back: time from the server's answer until the thread goes on; tail: time until the server
+            notices that what is waited for is done.
         gap, latency, delay, seconds: as in ``CallProgram``.
-        rests, more: a row a call: s since a copy of the same direction, and s that this one takes
-            longer then; None: none takes longer.
-        ticks: s; 0: ``delay`` says when work goes on behind another engine's.
+        rests, more: a row per call: pauses since a copy in the same direction, and extra times of
+            this copy; None: no copy takes longer.
+        ticks: polling interval; 0: ``delay`` applies after work of another engine.
     """
 
     waits: Ints
@@ -96,9 +96,9 @@ class Takes:
 
 @dataclass(frozen=True)
 class Times:
-    """When calls begin and end on the host, and their work; s since the first thread began.
+    """Begin and end of calls on the host, and of their work (s since the first thread began).
 
-    A row a call, a column a variant; work that is not asked for is not a number.
+    There is a row per call and a column per variant; without work, times are NaN.
     """
 
     begin: Seconds
@@ -108,7 +108,7 @@ class Times:
 
 
 def natively(program: CallProgram) -> Takes:
-    """What the calls took as recorded."""
+    """Return the native call times, as recorded."""
     operation, direction = program.operation, program.direction
     blocking = program.blocking != 0
     copies = operation == Operation.copy
@@ -122,7 +122,7 @@ def natively(program: CallProgram) -> Takes:
     nothing = np.zeros((len(program), 1))
     return Takes(
         waits=waits,
-        # The driver asks the GPU within the call.
+        # The driver submits the work within the call.
         ask=program.cost[:, None], there=-program.cost[:, None],
         serve=nothing, up=nothing, down=nothing, held=np.zeros(len(program), bool), back=nothing,
         tail=program.tail[:, None], gap=program.gap[:, None], latency=program.latency[:, None],
@@ -131,18 +131,19 @@ def natively(program: CallProgram) -> Takes:
 
 
 def times_of(program: CallProgram, takes: Takes) -> Times:
-    """When calls return and work is done."""
+    """Simulate when calls return and work is done."""
     names = {field.name for field in fields(takes)} - {"rests", "more"}
     shapes = [np.shape(getattr(takes, name)) for name in names]
     variants = max(shape[1] for shape in shapes if len(shape) == 2)
-    made = _Made(program, takes, variants)
+    simulation = _Simulation(program, takes, variants)
     for call in range(len(program)):
-        made.make(call)
-    return Times(made.begin, made.end, made.work, made.work_done)
+        simulation.make(call)
+    return Times(simulation.begin, simulation.end, simulation.work, simulation.work_done)
 
 
-class _Made:
-    """Times until which threads, servers, streams and ways are taken, call by call."""
+class _Simulation:
+    """The state of a simulation: times until which threads, servers, streams and channels are
+    busy."""
 
     def __init__(self, program: CallProgram, takes: Takes, variants: int) -> None:
         self.program, self.takes = program, takes
@@ -156,7 +157,7 @@ class _Made:
         )
         self.device = program.streams[0].tolist()
         self.beside = [_beside(program.streams, stream) for stream in range(len(self.device))]
-        # What each stream has done, by which engine, and when its bytes were back.
+        # End of each stream's work and its engine, and when its bytes were received.
         self.reached = [(self.zero, NONE)] * len(self.device)
         self.back = [self.zero] * len(self.device)
         self.engine_free: dict[int, Seconds] = {}
@@ -210,7 +211,7 @@ class _Made:
         self, call: int, operation: int, direction: int, device: int, stream: int, recording: int,
         served: Seconds,
     ) -> Seconds:  # fmt: skip
-        """What a call asks the GPU for; when that is done, or what it waits for."""
+        """Give the GPU a call's work; return when that is done, or what the call waits for."""
         if self.engine[call] != NONE:
             return self._work(call, direction, device, stream, served)
         if operation == Operation.record:
@@ -252,7 +253,7 @@ class _Made:
         return done
 
     def _bytes(self, call: int, alone: Seconds, rest: Seconds) -> Seconds:
-        """s of a copy's bytes, so long after the last."""
+        """Return the transfer time (s) of a copy after a pause of ``rest``."""
         rests, more = self.takes.rests, self.takes.more
         if rests is None or more is None:
             return alone
@@ -260,7 +261,7 @@ class _Made:
         return np.where(alone > 0, np.maximum(alone + longer, 0), 0)
 
     def _reached(self, stream: int) -> tuple[Seconds, int]:
-        """When a stream has done what it was given, and those that it waits for."""
+        """Return the end of a stream's work and of the streams that it waits for."""
         own = self.reached[stream]
         for other in self.beside[stream]:
             own = _later(own, self.reached[other])
@@ -268,8 +269,8 @@ class _Made:
 
 
 def _beside(streams: Ints, stream: int) -> list[int]:
-    """The streams that one waits for: the legacy default one for all that are not non-blocking,
-    and they for it."""
+    """Return the streams that one waits for: the legacy default stream and all blocking streams
+    wait for one another."""
     device, kind = streams
     if kind[stream] == tables.NON_BLOCKING:
         return []
@@ -280,16 +281,17 @@ def _beside(streams: Ints, stream: int) -> list[int]:
 
 
 def _later(one: tuple[Seconds, int], other: tuple[Seconds, int]) -> tuple[Seconds, int]:
-    """The later of two ends, with the engine of the one that is later in the first variant."""
+    """Return the later of two ends, with the engine that is later in the first variant."""
     engine = other[1] if other[0][0] > one[0][0] else one[1]
     return np.maximum(one[0], other[0]), engine
 
 
 def _behind_other(ready: Seconds, before: Seconds, tick: float) -> Seconds:
-    """When work begins that is ready at a time and behind another engine's, done ``before``.
+    """Return when work begins that is ready at ``ready`` and waits for another engine's, done
+    ``before``.
 
-    With D = before - ready, it waits f(D) = tick * ceil(D / tick) - D longer, if D > 0; the mean of
-    f over D +- tick / 2 is taken by its integral F.
+    With D = before - ready, it waits f(D) = tick * ceil(D / tick) - D longer if D > 0. The mean of
+    f over D +- tick / 2 is computed from its integral.
     """
     behind, half = before - ready, tick / 2
 
@@ -306,7 +308,7 @@ def _behind_other(ready: Seconds, before: Seconds, tick: float) -> Seconds:
 
 
 def step_seconds(program: CallProgram, times: Times) -> Seconds:
-    """s of each step between its bounds, on the host: a row a step, a column a variant."""
+    """Return the time (s) of each step on the host: a row per step, a column per variant."""
     if not len(program):
         return np.zeros((program.steps, times.begin.shape[1]))
     begin = np.vstack([times.begin, times.end.max(axis=0)])
@@ -314,16 +316,16 @@ def step_seconds(program: CallProgram, times: Times) -> Seconds:
 
 
 def steady(seconds: Seconds) -> Seconds:
-    """Without the first steps."""
+    """Return the values without those of the first steps."""
     return seconds[int(np.ceil(SETTLING * len(seconds))) :]
 
 
 def median_seconds(program: CallProgram, takes: Takes | None = None) -> Seconds:
-    """Median s of a steady step in each variant; natively unless told."""
+    """Return the median time (s) of a steady step in each variant; by default natively."""
     times = times_of(program, natively(program) if takes is None else takes)
     return np.asarray(np.median(steady(step_seconds(program, times)), axis=0))
 
 
 def native_seconds(program: CallProgram) -> float:
-    """Median s of a step as it was recorded."""
+    """Return the median recorded step time (s)."""
     return float(np.median(steady(program.recorded)))

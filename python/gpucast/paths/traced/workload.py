@@ -1,12 +1,10 @@
-"""A program's workload over its size: calls at sizes that nobody traced.
+"""Scales a program's workload to sizes that were not traced.
 
-Traces of a program at several n on the same GPUs make the same calls in a step, where its workload
-allows that; their copies grow as powers of n, each by what its own bytes do from trace to trace,
-which are exact. Kernels and the host's own time grow as the forms of any program's steps say that
-go through those of the traces. With a trace's calls scaled so, the path can be simulated at any
-n: what copies cost there as they grow, its measurements know, and no form of steps does.
-
-Where the calls themselves change with n, nothing is scaled.
+Many programs make the same calls in a step at several n on the same GPUs. Each copy then grows as a
+power of n, which its exact sizes in two traces determine. Kernel times grow by forms that are
+fitted to the traces, and the host's own time by a power of n. With calls scaled in this way, the
+path can be simulated at any n, so that the growth of copy times comes from measurements and not
+from a form. If the calls themselves change with n, nothing is scaled.
 """
 
 from __future__ import annotations
@@ -21,19 +19,20 @@ from gpucast.paths.traced.path import PathCosts
 from gpucast.paths.traced.program import CallProgram, Direction, Ints, Operation, Seconds
 
 LEAST_TIME = 1e-8
-"""s a step below which a part is none."""
+"""Time per step (s) below which a part is ignored."""
 NOISE = 0.02
-"""Sd of ln of what kernels take in a step, from trace to trace."""
+"""Sd of ln of a step's kernel time from trace to trace."""
 HOST_NOISE = 0.5
-"""The same of what the host takes, which runs slower where caches and clocks are colder."""
+"""The same for the host's time, which depends on caches and clock rates."""
 HOST_FLOOR = 0.05
-"""Share of a step, likewise: what recording cost the host is taken off its time."""
+"""Error of the host's time, as a share of a step: the overhead of recording is subtracted from
+it."""
 MOST_OF_HOST = 1.5
 LARGEST_POWER = 4.0
 _MOST = 0.5
-"""Share of the steps that are the same."""
+"""Least share of steps with the same sequence of calls."""
 _MOST_TURNED = 500
-"""Works of a step, for time."""
+"""Longest sequence that is rotated, to limit the time."""
 _WORKS = (Operation.launch, Operation.copy, Operation.set, Operation.graph_launch)
 
 
@@ -47,28 +46,28 @@ class Traced:
 
     @property
     def steps(self) -> int:
-        """That the program makes."""
+        """Number of steps."""
         return self.program.steps
 
     @property
     def launches(self) -> float:
-        """Kernels and graphs that a step launches."""
+        """Number of kernels and graphs that a step launches."""
         launched = (Operation.launch, Operation.graph_launch)
         return float(np.isin(self.program.operation, launched).sum()) / self.steps
 
     @property
     def kernels(self) -> float:
-        """s a step, one kernel after another."""
+        """Total kernel time per step (s)."""
         return float(self.program.seconds[self.program.computes].sum()) / self.steps
 
     @property
     def host(self) -> float:
-        """s a step of the host's own, of all threads."""
+        """The host's own time per step (s), over all threads."""
         return float(self.program.gap.sum()) / self.steps
 
     def sequence(self) -> tuple[tuple[int, ...], Ints] | None:
-        """What the usual step asks of GPUs, call by call, and the bytes of each; None where no
-        sequence is most steps'. Waits are left out: how often a loop asks differs."""
+        """Return the operations of the usual step, call by call, with their sizes (bytes); None if
+        most steps differ. Waits are left out, because the number of polls varies."""
         program = self.program
         asks = np.isin(program.operation, _WORKS)
         kinds = program.operation * len(Direction) + program.direction
@@ -80,13 +79,13 @@ class Traced:
         if not usual or len(steps[usual]) < _MOST * program.steps:
             return None
         rows = program.bytes[steps[usual][len(steps[usual]) // 2]]
-        # Where a step begins may differ from trace to trace.
-        turned = _first_turn(usual)
-        return (*usual[turned:], *usual[:turned]), np.roll(rows, -turned)
+        # Steps may begin at different calls in different traces.
+        rotation = _canonical_rotation(usual)
+        return (*usual[rotation:], *usual[:rotation]), np.roll(rows, -rotation)
 
 
-def _first_turn(sequence: tuple[int, ...]) -> int:
-    """By how much a sequence is turned so that it is the first of its turns in their order."""
+def _canonical_rotation(sequence: tuple[int, ...]) -> int:
+    """Return the rotation that makes a sequence the first in order among its rotations."""
     if len(sequence) > _MOST_TURNED:
         return 0
     return min(range(len(sequence)), key=lambda at: (*sequence[at:], *sequence[:at]))
@@ -94,12 +93,12 @@ def _first_turn(sequence: tuple[int, ...]) -> int:
 
 @dataclass(frozen=True)
 class Workload:
-    """How the calls of a program on one number of GPUs grow.
+    """How the calls of a program grow with n on one GPU count.
 
     Attributes:
-        cells: by n.
-        kernels: forms of what kernels take; None: there are hardly any.
-        host: power of n by which the host's own time grows.
+        cells: the traced cells, by n.
+        kernels: fitted forms of the kernel time; None if there is hardly any.
+        host: power of n of the host's own time.
     """
 
     cells: tuple[Traced, ...]
@@ -107,7 +106,7 @@ class Workload:
     host: float
 
     def at(self, n: float, costs: PathCosts) -> tuple[Traced, float]:
-        """The nearest cell scaled to n, and the sd of ln of what its kernels then take."""
+        """Scale the nearest cell to n; return it with the sd of ln of its kernel time."""
         logs = np.log([cell.n for cell in self.cells])
         order = np.argsort(np.abs(logs - np.log(n)))
         base, other = self.cells[order[0]], self.cells[order[1]]
@@ -135,7 +134,8 @@ class Workload:
 
 
 def workload_of(cells: Sequence[Traced]) -> Workload | None:
-    """The workload of cells of one GPU count; None where calls change, or of a single size."""
+    """Return the workload of cells of one GPU count; None for one size, or if calls change with
+    n."""
     ordered = sorted(cells, key=lambda cell: cell.n)
     sequences = [cell.sequence() for cell in ordered]
     first = sequences[0] if sequences else None
@@ -145,7 +145,7 @@ def workload_of(cells: Sequence[Traced]) -> Workload | None:
         return None
     kernels = [cell.kernels for cell in ordered]
     if min(kernels) < LEAST_TIME <= max(kernels):
-        # The recorder lost those of one cell.
+        # The recorder has lost the kernels of one cell.
         return None
     return Workload(
         tuple(ordered),
@@ -158,7 +158,7 @@ def workload_of(cells: Sequence[Traced]) -> Workload | None:
 
 
 def _fit(cells: Sequence[Traced], seconds: Sequence[float]) -> _core.Scaling | None:
-    """Forms through parts of steps; None where there is hardly such a part."""
+    """Fit forms to a part of the steps; None if there is hardly such a part."""
     if min(seconds) < LEAST_TIME:
         return None
     count = len(cells)
@@ -173,7 +173,7 @@ def _fit(cells: Sequence[Traced], seconds: Sequence[float]) -> _core.Scaling | N
 
 
 def _power(n: Sequence[float], seconds: Sequence[float]) -> float:
-    """The power of n by which seconds grow; 0 where that may be noise."""
+    """Return the power of n by which times grow; 0 if that may be noise."""
     if min(seconds) < LEAST_TIME:
         return 0.0
     at = np.log(n) - np.mean(np.log(n))
@@ -185,7 +185,7 @@ def _power(n: Sequence[float], seconds: Sequence[float]) -> float:
 def _factor(
     forms: _core.Scaling | None, base: Traced, n: float, seconds: float
 ) -> tuple[float, float]:
-    """Times as much as in the base cell, and the sd of its logarithm."""
+    """Return the factor relative to the base cell, and the sd of its logarithm."""
     if forms is None:
         return 1.0, 0.0
     at, gpus, zero = np.array([n]), np.array([float(base.gpus)]), np.zeros(1)
@@ -194,16 +194,16 @@ def _factor(
 
 
 def _grown(base: Traced, other: Traced, n: float) -> Seconds:
-    """Bytes of each call at n, by its power of n from the one cell to the other."""
+    """Return the size (bytes) of each call at n, by the power of n between two cells."""
     mine, others = base.sequence(), other.sequence()
-    assert mine is not None  # workload_of looked
+    assert mine is not None  # workload_of has checked
     assert others is not None
     size = base.program.bytes.astype(float)
     moved = (mine[1] > 0) & (others[1] > 0)
     power = np.zeros(mine[1].size)
     power[moved] = np.log(others[1][moved] / mine[1][moved]) / np.log(other.n / base.n)
     power = np.clip(power, -LARGEST_POWER, LARGEST_POWER)
-    # By bytes: calls of other steps may stand at other places.
-    of_bytes = dict(zip(mine[1].tolist(), power.tolist(), strict=True))
-    powers = np.array([of_bytes.get(size, 0.0) for size in base.program.bytes.tolist()])
+    # Match calls by size: in other steps they may be at other positions.
+    power_of_size = dict(zip(mine[1].tolist(), power.tolist(), strict=True))
+    powers = np.array([power_of_size.get(size, 0.0) for size in base.program.bytes.tolist()])
     return np.asarray(np.maximum(size * (n / base.n) ** powers, np.where(size > 0, 1, 0)))

@@ -1,7 +1,6 @@
-"""The paper's case study: its findings, figures and source documents, and its machines rebuilt.
+"""The paper's case study: its findings, figures and source documents.
 
-findings           what the paper found, asked of any steps
-figures            its figures 2, 3 and 4, for any steps and models
-documents          the source documents' tables beside a machine's own measurements
-document_figures   the same as plots
+findings           the paper's findings, tested on any steps
+documents          compares the source documents' tables with a machine's own measurements
+document_figures   plots of these comparisons
 """

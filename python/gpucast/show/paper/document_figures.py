@@ -1,8 +1,9 @@
-"""The source documents' tables as plots, with a machine's own figures beside where it has them.
+"""Plots of the source documents' tables, with a machine's own measurements if it has any.
 
-A plot a table: copies between GPUs, copies over DS-CUDA, copies of one size, copies that share
-links, and kinds of host memory. Titles name the document and the GPUs; captions say whose numbers
-they are. ``paper.documents`` says which of a machine's figures goes with which published one.
+There is one plot for each table: copies between GPUs, copies over DS-CUDA, copies of one size,
+copies that share links, and kinds of host memory. Titles name the document and the GPUs; captions
+state the source of the numbers. ``paper.documents`` matches a machine's measurements with published
+ones.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from gpucast.show.plots import style
 Draw = Callable[[], Figure]
 
 OWN_COLOUR = style.COLOURS[6]
-"""A machine's own figures are black beside published ones in colour."""
+"""A machine's own measurements are black, published ones coloured."""
 
 PUBLISHED = "published"
-"""Group id of points of the documents' values."""
+"""Group id of the points of published values."""
 OWN_MARK: dict[str, Any] = {
     "marker": style.marker(2),
     "color": OWN_COLOUR,
@@ -53,13 +54,13 @@ _GPUS = {
 
 
 def figures_of_documents(own: Dataset | None) -> dict[str, Draw]:
-    """What draws each table, by a name for its file.
+    """Return the functions that draw the tables, by file name.
 
     Args:
-        own: transfers and host memory of one machine to stand beside; None for none.
+        own: transfers and host memory of one machine for comparison, or None.
 
     Raises:
-        InputError: records of several machines.
+        InputError: the records are of several machines.
     """
     return {
         "document-p2p-copy": partial(copies_between_gpus, own),
@@ -71,13 +72,13 @@ def figures_of_documents(own: Dataset | None) -> dict[str, Draw]:
 
 
 def own_name(own: Dataset) -> str:
-    """The GPU of the machine whose figures stand beside the published ones."""
+    """Return the GPU of the machine that is compared."""
     gpus = [gpu.name for machine in own.machines.values() for gpu in machine.gpus or []]
     return gpus[0] if gpus else next(iter(own.machines), "this machine")
 
 
 def _caption(source: str, own: Dataset | None, how: str = "", how_own: str = "") -> str:
-    """Whose numbers these are; ``how_own`` is said of the machine's own."""
+    """Return a caption with the source of the numbers; ``how_own`` is about the machine's own."""
     mine = "" if own is None else f"Black: own measurements, {own_name(own)}. {how_own}"
     return " ".join(filter(None, (f"Published numbers: {source}.", how, mine.strip())))
 
@@ -89,9 +90,9 @@ def _caption(source: str, own: Dataset | None, how: str = "", how_own: str = "")
 class _Curve:
     label: str
     points: dict[int, tuple[float, float]]
-    """By bytes: median seconds, and the relative half-width of their rounding."""
+    """Median time (s) and relative half-width of its rounding, by size (bytes)."""
     at: int
-    """Its place among the marks and, if it is a published one, among the colours."""
+    """Index of its mark and, for a published one, of its colour."""
     own: bool = False
 
 
@@ -105,12 +106,12 @@ def _published(transfers: Iterable[Transfer], label: str, at: int) -> _Curve:
 
 
 def _rounding(data: Dataset) -> str:
-    """The largest relative half-width of the rounding of printed times."""
+    """Return the largest relative half-width of the rounding of printed times."""
     return f"{100 * max(copy.uncertainty or 0.0 for copy in data.transfers):.0f} %"
 
 
 def _own_curve(own: Dataset | None, route: str, memory: str | None, at: int) -> list[_Curve]:
-    """The machine's blocking copies of a route, most sizes first; none where there are none."""
+    """Return the curve of the machine's blocking copies with the most sizes, if it has any."""
     if own is None:
         return []
     candidates: list[Series] = [
@@ -133,7 +134,7 @@ def _draw_rates(axes: Axes, curves: Sequence[_Curve]) -> None:
     for curve in curves:
         sizes = np.array(list(curve.points), dtype=float)
         seconds, rounding = np.array(list(curve.points.values())).T
-        # A time that was rounded to nothing but its last digit may be anything up to twice it.
+        # A time with a single significant digit may be off by a factor of two.
         _draw_curve(axes, curve, sizes, sizes / seconds, np.minimum(rounding, 0.999))
     style.log_axes(axes, "size of the copy", "")
     style.byte_axis(axes)
@@ -150,8 +151,8 @@ def _draw_curve(axes: Axes, curve: _Curve, x: Array, y: Array, rounding: Array) 
 
 @style.styled
 def copies_between_gpus(own: Dataset | None) -> Figure:
-    """Document 2: bandwidth of copies from one GPU to another, peer and staged, against size;
-    below, how many times as fast peer copies are."""
+    """Draw document 2: bandwidth of peer and staged copies between GPUs against size, and their
+    ratio below."""
     data = load("p2p-copy")
     figure, (upper, lower) = style.panels(
         2, len(data.machines),
@@ -196,7 +197,7 @@ def _draw_ratio(axes: Axes, peer: _Curve, staged: _Curve) -> None:
 
 @style.styled
 def copies_over_networks(own: Dataset | None) -> Figure:
-    """DS-CUDA's table: bandwidth of copies to and from a remote GPU against size."""
+    """Draw DS-CUDA's table: bandwidth of copies to and from a remote GPU against size."""
     data = load("dscuda")
     figure, (row,) = style.panels(
         1, 2,
@@ -234,7 +235,7 @@ def _beside(own: Dataset | None, name: str) -> list[Beside]:
 
 
 def _point(axes: Axes, x: float, height: float, at: int) -> None:
-    """A published value. No bar: on a logarithmic axis lengths mean nothing."""
+    """Draw a published value as a point: bars are meaningless on a logarithmic axis."""
     axes.plot(x, height, **style.look(at) | _PUBLISHED_MARK, gid=PUBLISHED)
 
 
@@ -253,7 +254,7 @@ def _kinds_key(figure: Figure, labels: Iterable[str], own: Dataset | None) -> No
 
 @style.styled
 def copies_of_one_size(own: Dataset | None) -> Figure:
-    """Documents 3 and 4: copies up and down by kind of host memory, at one size."""
+    """Draw documents 3 and 4: copies to and from a GPU by kind of host memory, at one size."""
     groups = []
     for name in ("copy-timed-2012", "bandwidthtest-gtx480"):
         data, known = load(name), _beside(own, name)
@@ -290,7 +291,7 @@ def copies_of_one_size(own: Dataset | None) -> Figure:
 
 @style.styled
 def copies_at_once(own: Dataset | None) -> Figure:
-    """Document 5: what pairs of GPUs that copy both ways get, alone and beside another pair."""
+    """Draw document 5: bandwidth of pairs of GPUs that copy both ways, alone and beside a pair."""
     name = "pcie-contention-cirrascale"
     known = _beside(own, name)
     figure, axes = style.one(
@@ -337,7 +338,7 @@ _PATTERN_WORDS = {"simple": "sequential", "indirect_random": "random"}
 
 @style.styled
 def host_memory(own: Dataset | None) -> Figure:
-    """Document 3: seconds by kind of host memory and access pattern, GPU and CPU."""
+    """Draw document 3: times by kind of host memory and access pattern, for GPU and CPU."""
     name = "host-memory-gtx480"
     records, known = load(name).host_memory, _beside(own, name)
     memories = list(dict.fromkeys(record.memory for record in records))

@@ -1,19 +1,18 @@
-"""A machine's own measurements beside the tables of the source documents.
+"""Compares a machine's own measurements with the tables of the source documents.
 
-Each published figure gets the machine's figure of the same thing, as far as it was measured:
+Each published value is matched with the machine's value of the same quantity, if it was measured:
 
-- a transfer: the same route, kind of host memory and size. Where the document does not say which
-  memory, a caller's pageable memory is assumed; where the machine did not measure that kind, there
-  is no figure. The documents timed calls, so calls are taken before gated copies. A size that the
-  machine did not measure is read off its fitted curve, within the sizes measured; the answer says
-  which (``basis``);
-- copies at the same time: a set of the same shape (how many copies, the reverse of the timed one
-  among them or not, the others on other devices), the time in proportion to the bytes;
-- loops over host memory: document 3's words are mapped in ``_PATTERNS`` and ``_PHASES``, its arrays
-  have 50,000,000 bytes, and times are taken in proportion to the bytes. Its phase "all" includes
-  the start of CUDA and the release of memory, which gpucast-microbench does not time: left out.
+- A transfer is matched by route, kind of host memory and size. If the document does not state the
+  memory, pageable memory is assumed. The documents timed calls, so calls are preferred to gated
+  copies. A size that the machine did not measure is taken from its fitted curve, within the
+  measured range; ``basis`` tells which.
+- Concurrent copies are matched with a set of the same shape (number of copies, whether the reverse
+  of the timed copy is among them, number of copies on other devices); time is scaled to the bytes.
+- Loops over host memory are matched by ``_PATTERNS`` and ``_PHASES``; document 3's arrays have
+  50,000,000 bytes, and times are scaled to the bytes. Its phase "all" is left out, because it
+  includes the start of CUDA and the release of memory, which gpucast-microbench does not time.
 
-Launches and overlaps stand in no document's table.
+No document has a table of launches or overlaps.
 """
 
 from __future__ import annotations
@@ -43,18 +42,18 @@ HOST_MEMORY_TABLES = ("host-memory-gtx480",)
 _PATTERNS = {"simple": "sequential", "indirect": "indirect", "indirect_random": "random"}
 _ARRAY_BYTES = 50_000_000
 
-# Document 3's runner and phase: the phases of ours that make it up, each with its runner (None:
-# whichever made it). Copies are one array up and one down on both sides.
+# Our phases, each with its runner (None: any), that add up to document 3's runner and phase. Copies
+# are one array in each direction on both sides.
 _PHASES: dict[tuple[str, str], tuple[tuple[str | None, str], ...]] = {
     ("gpu_copy_only", "copy"): ((None, "copy"),),
     ("gpu", "copy_and_kernel"): ((None, "copy"), ("gpu", "loop")),
     ("cpu", "loop"): (("cpu", "loop"),),
     ("cpu", "copy_and_loop"): ((None, "copy"), ("cpu", "loop")),
 }
-# The kernel reaches these itself: what document 3 calls a copy there moves nothing.
+# Kernels access these kinds directly: document 3's copy of them moves nothing.
 _MAPPED = ("mapped", "mapped-write-combined")
 
-# Host memory has no part in these, whatever a record says of it.
+# These routes do not use host memory, whatever a record states.
 _WITHOUT_HOST = ("peer", "local")
 
 _METHODS = ("call", "gated", None)
@@ -62,15 +61,15 @@ _METHODS = ("call", "gated", None)
 
 @dataclass(frozen=True)
 class Beside:
-    """A published figure and the machine's own.
+    """A published value and the machine's own.
 
     Attributes:
-        document, machine: the dataset, and the machine it was measured on.
-        what: the copy or loop, in words.
-        bytes: of the copy, or of each array.
-        published, own: median s; ``own`` in proportion to the published bytes.
-        basis: how ``own`` was come by: measured, fitted, or in proportion.
-        way: the machine's way that was taken, in words.
+        document, machine: the dataset, and the machine on which it was measured.
+        what: description of the copy or loop.
+        bytes: size of the copy, or of each array.
+        published, own: median times (s); ``own`` is scaled to the published bytes.
+        basis: origin of ``own``: measured, fitted, or in proportion.
+        way: description of the machine's series that was used.
     """
 
     document: str
@@ -84,19 +83,20 @@ class Beside:
 
     @property
     def ratio(self) -> float:
-        """Published over own: above 1, this machine is faster."""
+        """Published over own time; above 1, this machine is faster."""
         return self.published / self.own
 
 
 def beside_documents(data: Dataset, documents: Sequence[str] | None = None) -> list[Beside]:
-    """Every published figure that the machine of ``data`` has a figure for.
+    """Return every published value for which the machine of ``data`` has its own.
 
     Args:
         data: transfers or host-memory records of one machine.
-        documents: names of bundled datasets; by default all that hold such tables.
+        documents: names of bundled datasets; by default all with such tables.
 
     Raises:
-        InputError: no such document, records of several machines, or of nothing comparable.
+        InputError: a document does not exist, or the records are of several machines or not
+            comparable.
     """
     known = (*TRANSFER_TABLES, *HOST_MEMORY_TABLES)
     for name in documents or ():
@@ -123,7 +123,7 @@ def beside_documents(data: Dataset, documents: Sequence[str] | None = None) -> l
 
 
 class _Own:
-    """The machine's transfers, each way fitted once, when it is first needed."""
+    """The machine's transfers; each series is fitted when it is first needed."""
 
     def __init__(self, data: Dataset) -> None:
         self._series = [series for series in series_of(data) if series.way.engine == "copy"]
@@ -131,8 +131,8 @@ class _Own:
         self.together = [t for t in data.transfers if t.concurrent and t.valid and not t.cold]
 
     def alone(self, record: Transfer) -> tuple[float, str, str] | None:
-        """Seconds of a copy, how they are known, and the machine's way that is most like its own;
-        None outside the sizes measured. Among equally similar ways, the one with the most sizes."""
+        """Return the time of a copy (s), its basis, and the label of the most similar series, of
+        several the one with the most sizes; None outside the measured sizes."""
         memory = "pageable" if record.memory == "unknown" else record.memory
         similar = [
             series
@@ -176,11 +176,12 @@ def _at_once(record: Transfer, together: Sequence[Transfer]) -> tuple[float, str
 
 
 def _shape(record: Transfer) -> tuple[int, bool, int]:
-    """How many copies are beside it, whether its reverse is, and how many on other devices."""
+    """Return the number of concurrent copies, whether the reverse copy is among them, and the
+    number of copies on other devices."""
     ends = {record.from_, record.to}
     reverse = any((c.from_, c.to) == (record.to, record.from_) for c in record.concurrent)
-    apart = sum(not ends & {c.from_, c.to} for c in record.concurrent)
-    return len(record.concurrent), reverse, apart
+    elsewhere = sum(not ends & {c.from_, c.to} for c in record.concurrent)
+    return len(record.concurrent), reverse, elsewhere
 
 
 def _copy_in_words(record: Transfer) -> str:
@@ -216,7 +217,7 @@ def _host_memory(
 def _per_byte(
     own: Sequence[HostMemory], memory: str, pattern: str, runner: str | None, phase: str
 ) -> float | None:
-    """Seconds a byte of each array; copies do not depend on the pattern."""
+    """Return the time per byte of each array (s); copies do not depend on the pattern."""
     times = [
         statistics.median(record.seconds) / record.bytes
         for record in own

@@ -1,7 +1,7 @@
-"""What the paper found on its machines: does it hold for these measurements?
+"""Tests the paper's findings on any measurements.
 
-Each finding is looked at in every group of steps (or for every quantity) and is true, false, or
-open there, with the number that decides and, where it is open, why.
+Each finding is tested in every group of steps (or for every quantity), where it is true, false or
+open, with the deciding number and, if it is open, the reason.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ RATE_NOISE = 0.01
 SHARE_NOISE = 0.02
 EXTRA_NOISE = 0.02
 LARGER = 1.02
-"""What counts as a difference: of Gflops (relative), of shares and of what remote steps take longer
-(absolute), of microbenchmarks."""
+"""Least differences that count: of Gflops (relative), of shares and of the extra time of remote
+steps (absolute), and the ratio of microbenchmarks."""
 
 NO_PARTS = "a model of its kind does not split a step into T_gpu, T_cpu and T_com"
 
 STRETCH = 3.0
-"""Exponents are taken over at least this factor of n: a whole number of waves makes steps."""
+"""Exponents are computed over at least this factor of n, because waves of blocks make steps."""
 
 HEADERS = ["finding of the paper", "on these data", "number", "what it is, or why not"]
 FILES = ("findings.md", "findings.json")
@@ -53,7 +53,7 @@ _WORDS = {True: "true", False: "false", None: "open"}
 
 
 class Study(NamedTuple):
-    """A group's steps: medians (s) of its cells, and a model of them where there is one."""
+    """A group's steps: median times (s) of its cells, and a model of them, if any."""
 
     measured: Mapping[Cell, float]
     whole: Model | None
@@ -65,18 +65,18 @@ Names = Mapping[StepSelection, str]
 
 @dataclass
 class Finding:
-    """One statement of the paper, held against the data.
+    """One statement of the paper, tested on the data.
 
     Attributes:
-        statement: what the paper found; in brackets how it is judged here.
-        number: what ``numbers`` are, in words.
-        headers, rows: the figures, a row a group (or quantity), its last cell the answer.
-        holds: of each row, whether it agrees; None where too little was measured to say.
-        numbers: of each row, the one that decides; None where there is none.
-        intervals: of each row, the ends between which its number is known to lie (95 %); None
-            where nobody knows.
-        why: of each row, why it is open, or what speaks against it; None where it is true.
-        missing: why there are no rows at all.
+        statement: the paper's finding; in brackets the criterion.
+        number: description of ``numbers``.
+        headers, rows: the table, with one row per group (or quantity); the last cell is the
+            verdict.
+        holds: whether each row agrees; None if too little was measured.
+        numbers: the deciding number of each row, or None.
+        intervals: 95 % interval of each row's number; None if not known.
+        why: why each row is open, or what contradicts the finding; None if it is true.
+        missing: why there are no rows.
     """
 
     statement: str
@@ -98,7 +98,7 @@ class Finding:
         against: str | None = None,
         interval: tuple[float, float] | None = None,
     ) -> None:
-        """A row. ``why`` is kept where it is open, ``against`` where it is false."""
+        """Add a row. ``why`` is kept if it is open, ``against`` if it is false."""
         reason = {True: None, False: against, None: why}[holds]
         self.holds.append(holds)
         self.numbers.append(number)
@@ -108,12 +108,12 @@ class Finding:
 
     @property
     def brief(self) -> str:
-        """The statement alone."""
+        """The statement without the criterion."""
         return self.statement.split(" (")[0]
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """The verdict in words."""
         if all(holds is None for holds in self.holds):
             return "cannot be told"
         true, is_open = self.holds.count(True), self.holds.count(None)
@@ -124,19 +124,19 @@ class Finding:
 
     @property
     def reason(self) -> str | None:
-        """Why it cannot be told, or what speaks against it, where that is so of every row."""
+        """Why it is open, or what contradicts it, if that applies to all rows."""
         if len(set(self.holds)) > 1 or True in self.holds:
             return None
         return "; ".join(dict.fromkeys(reason for reason in self.why if reason)) or self.missing
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """The least and the greatest of the deciding numbers."""
+        """Least and greatest deciding number."""
         known = [number for number in self.numbers if number is not None]
         return (min(known), max(known)) if known else None
 
     def to_dict(self) -> JsonObject:
-        """JSON-ready."""
+        """Return the finding as JSON values."""
         derived = {"verdict": self.verdict, "range": self.range, "reason": self.reason}
         return asdict(self) | derived
 
@@ -146,20 +146,22 @@ def findings(
     models: Mapping[StepSelection, Model] | None = None,
     native: str | None = None,
 ) -> list[Finding]:
-    """All findings of a dataset, in the paper's order.
+    """Test all findings on a dataset, in the paper's order.
 
     Args:
-        models: of the groups that were fitted; shares stand in for phases nobody timed.
-        native: the path that others are remote to; by default the likeliest.
+        models: models of fitted groups, whose shares replace phases that were not timed.
+        native: the native path, to which others are remote; by default the likeliest.
 
     Raises:
-        InputError: nothing that a finding is about was measured; no such path.
+        InputError: nothing that findings are about was measured, or the path does not exist.
     """
     if not (data.steps or data.transfers or data.launches):
         raise InputError("there are no steps, transfers or launches", file=data.name)
     if native is not None and native not in data.paths():
-        there = ", ".join(data.paths())
-        raise InputError(f"no path {native!r}; there are: {there}", file=data.name, field="native")
+        available = ", ".join(data.paths())
+        raise InputError(
+            f"no path {native!r}; there are: {available}", file=data.name, field="native"
+        )
     known = models or {}
     studies = {
         group: Study(medians_of(steps), known.get(group)) for group, steps in steps_of(data).items()
@@ -177,22 +179,22 @@ def findings(
 
 
 def native_path(data: Dataset) -> str:
-    """The path that others are remote to: by its name, else the one that was measured first."""
+    """Return the native path: by its name, else the one that was measured first."""
     paths = data.paths()
     return next((path for path in NATIVE_PATHS if path in paths), paths[0] if paths else "native")
 
 
 def _grows(values: Sequence[float], noise: float) -> bool:
-    """From first to last, and never falling by more than noise on the way."""
+    """Whether values grow from first to last and never fall by more than noise."""
     return values[-1] - values[0] > noise and all(b - a >= -noise for a, b in pairwise(values))
 
 
 def _against(values: Mapping[int, float], noise: float, text: str) -> str:
-    """The GPU counts that speak most against values that grow with N (``_grows``).
+    """Return a text with the two GPU counts that contradict growth with N most (``_grows``).
 
     Args:
-        noise: less than 0 where they are to fall.
-        text: how a value is written.
+        noise: negative if values should fall.
+        text: format of a value.
     """
     sign = np.sign(noise)
     counts = sorted(values)
@@ -221,7 +223,7 @@ def _gflops(
     *,
     rising: bool,
 ) -> Finding:
-    """The paper's figure 2, from left to right."""
+    """Test the paper's figure 2."""
     counts, noise = _counts(studies), RATE_NOISE
     finding = Finding(
         f"{statement} (measured; Gflops relative to the fewest GPUs; {100 * noise:g} % is noise)",
@@ -253,7 +255,7 @@ def _counts(studies: Studies) -> list[int]:
 
 
 def linear_then_quadratic(studies: Studies, names: Names) -> Finding:
-    """The paper's figure 3."""
+    """Test the paper's figure 3."""
     finding = Finding(
         "Step time grows linearly, then quadratically with n (exponent of n on the fewest GPUs, "
         f"over a factor of at least {STRETCH:g} in n; linear: {LINEAR[0]} to {LINEAR[1]}, "
@@ -292,7 +294,7 @@ def linear_then_quadratic(studies: Studies, names: Names) -> Finding:
 
 
 def local_exponents(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """d log T / d log n: at the middle of each stretch of n, and its exponent."""
+    """Return pairs of n, the geometric middle of a range, and d log T / d log n over it."""
     later = {n: next((far for far in points if far[0] >= STRETCH * n), None) for n, _ in points}
     return [
         (float(np.sqrt(n * far[0])), float(np.log(far[1] / t) / np.log(far[0] / n)))
@@ -302,7 +304,7 @@ def local_exponents(points: Sequence[tuple[float, float]]) -> list[tuple[float, 
 
 
 def _onset(slopes: Sequence[tuple[float, float]]) -> float | None:
-    """The n from which on every exponent is quadratic."""
+    """Return the n from which all exponents are quadratic."""
     at_end = list(takewhile(lambda at: QUADRATIC[0] <= at[1] <= QUADRATIC[1], reversed(slopes)))
     return at_end[-1][0] if at_end else None
 
@@ -311,7 +313,7 @@ def _onset(slopes: Sequence[tuple[float, float]]) -> float | None:
 
 
 def communication_share(data: Dataset, studies: Studies, names: Names) -> Finding:
-    """The paper's figure 4."""
+    """Test the paper's figure 4."""
     counts, steps = _counts(studies), steps_of(data)
     finding = Finding(
         f"The share of T_com at n = {SMALL_N} grows with N (of the sum of the phases that the "
@@ -340,7 +342,7 @@ def communication_share(data: Dataset, studies: Studies, names: Names) -> Findin
 
 
 def timed_shares(steps: Iterable[Step], n: float) -> dict[int, float]:
-    """By GPU count, the share of copies and exchange in the sum of the phases timed."""
+    """Return the share of copies and exchange in the timed phases, by GPU count."""
     shares: dict[int, float] = {}
     for step in steps:
         if step.n != n or step.phases is None:
@@ -363,7 +365,7 @@ def _fitted_shares(study: Study, n: float, counts: Sequence[int]) -> dict[int, f
 
 
 def _without_shares(study: Study, n: float, counts: Sequence[int]) -> str:
-    """Why shares at n cannot be compared."""
+    """Return why shares at n cannot be compared."""
     if len(counts) < 2:
         return f"n = {n} was measured on one number of GPUs only"
     if study.whole is None:
@@ -381,7 +383,7 @@ def _shares_text(timed: float | None, fitted: float | None) -> str:
 
 
 def dearer_when_remote(data: Dataset, native: str) -> Finding:
-    """Whether L, 1/B and t_kernel are larger on each path than on its host's native one."""
+    """Test whether L, 1/B and t_kernel are larger on each path than natively on the same host."""
     finding = Finding(
         "L, 1/B and t_kernel are all larger when remote (L: blocking copies of the fewest bytes; "
         "1/B: from half the most bytes to the most; t_kernel: launches; medians; larger: by more "
@@ -415,8 +417,8 @@ def _compare_transfers(finding: Finding, data: Dataset, native: str, path: str) 
 
 
 def _slope(half: Median, most: Median, size: int) -> Median:
-    """Seconds a byte between two sizes that differ by ``size`` bytes; of its interval the ends that
-    those of both leave open."""
+    """Return the time per byte (s) between two sizes that differ by ``size`` bytes, with the widest
+    interval that both intervals allow."""
     value = (most.value - half.value) / size
     if half.ends is None or most.ends is None:
         return Median(value, None, None)
@@ -425,7 +427,7 @@ def _slope(half: Median, most: Median, size: int) -> Median:
 
 
 def _transfer_medians(data: Dataset) -> dict[tuple[str, str, str], dict[int, Median]]:
-    """Median seconds by size, of blocking copies alone; by path, memory and route."""
+    """Return median times (s) of blocking copies alone by size, by path, memory and route."""
     samples: dict[tuple[str, str, str], dict[int, list[float]]] = {}
     for copy in data.transfers:
         alone = copy.valid and not copy.cold and not copy.concurrent
@@ -473,7 +475,8 @@ def _inverse(seconds_a_byte: float) -> str:
 
 
 def widest_gap(studies: Studies, names: Names, native: str) -> Finding:
-    """Where remote steps take longest beside native ones: cells measured on both paths."""
+    """Test where remote steps are slowest relative to native ones, in cells measured on both
+    paths."""
     finding = Finding(
         "Remote steps are farthest behind native ones at small n and large N (measured; extra time "
         f"at the n nearest to {SMALL_N}: grows with N, and on the most GPUs is larger there than "
@@ -493,19 +496,19 @@ def widest_gap(studies: Studies, names: Names, native: str) -> Finding:
         small, large = _near_small_n(n for n, _ in extra), max(n for n, _ in extra)
         by_count = {gpus: value for (n, gpus), value in sorted(extra.items()) if n == small}
         most = max(by_count)
-        there, far = by_count[most], extra.get((large, most))
+        at_small_n, at_large_n = by_count[most], extra.get((large, most))
         holds, against = None, None
-        if len(by_count) > 1 and large > small and far is not None:
+        if len(by_count) > 1 and large > small and at_large_n is not None:
             grows = _grows(list(by_count.values()), EXTRA_NOISE)
-            holds = grows and there - far > EXTRA_NOISE
-            against = f"n = {large:,} has {change(far)}, n = {small:,} {change(there)}"
+            holds = grows and at_small_n - at_large_n > EXTRA_NOISE
+            against = f"n = {large:,} has {change(at_large_n)}, n = {small:,} {change(at_small_n)}"
             if not grows:
                 against = _against(by_count, EXTRA_NOISE, "{:+.0%}").replace("%", " %")
         ends = (f"{change(by_count[c])} (N = {c})" for c in (min(by_count), most))
         finding.add(
             holds,
-            there,
-            [names[group], f"{small:,}", *ends, f"{large:,}", change(far) or "-"],
+            at_small_n,
+            [names[group], f"{small:,}", *ends, f"{large:,}", change(at_large_n) or "-"],
             "too few cells were measured over both paths",
             against,
         )
@@ -516,7 +519,7 @@ def widest_gap(studies: Studies, names: Names, native: str) -> Finding:
 
 
 def rows(findings: Sequence[Finding]) -> list[list[str]]:
-    """A row a finding: verdict, deciding number (least and greatest of all groups), what it is."""
+    """Return a row per finding: verdict, deciding number (range over groups), and its meaning."""
     return [
         [finding.brief, finding.verdict, _number(finding), finding.reason or finding.number]
         for finding in findings
@@ -524,14 +527,14 @@ def rows(findings: Sequence[Finding]) -> list[list[str]]:
 
 
 def table(findings: Sequence[Finding]) -> pandas.DataFrame:
-    """The findings as a data frame: each with its verdict on the data, number and reason."""
+    """Return the findings as a data frame with verdict, number and reason."""
     import pandas
 
     return pandas.DataFrame(rows(findings), columns=HEADERS)
 
 
 def files(findings: Sequence[Finding], data: Dataset) -> dict[str, str]:
-    """``findings.md`` and ``findings.json`` with their content."""
+    """Return the contents of ``findings.md`` and ``findings.json``."""
     parts = [
         f"# The paper's findings on {data.name}",
         "Setoguchi & Narumi found these on their machines; the numbers here are those of the data. "
@@ -553,7 +556,7 @@ def files(findings: Sequence[Finding], data: Dataset) -> dict[str, str]:
 def remote_ratios(
     findings: Sequence[Finding],
 ) -> list[tuple[str, str, float, tuple[float, float] | None]]:
-    """Quantity, path, remote over native and its interval, of the finding about L, 1/B and
+    """Return quantity, path, remote over native and its interval, from the finding about L, 1/B and
     t_kernel."""
     return [
         (row[0], row[1], number, interval)

@@ -1,1 +1,1 @@
-"""Plots of steps, transfers and models; ``style`` says how all of them look."""
+"""Plots of steps, transfers and models; ``style`` defines their appearance."""

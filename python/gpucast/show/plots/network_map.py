@@ -1,4 +1,4 @@
-"""How many times as long as natively a step takes, over round trip and bandwidth of the network."""
+"""Plots a step's slowdown against native over round trip and bandwidth of the network."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from gpucast.util.units import duration
 SHADES = LinearSegmentedColormap.from_list(
     "longer", ["#FFFFFF", style.COLOURS[5], style.COLOURS[0], "#002A45"]
 )
-"""White: as natively; the darker, the longer."""
+"""White is native speed; darker is slower."""
 LEAST_RANGE = 2.0
-"""Times as long as natively that the darkest shade stands for at least."""
+"""Least slowdown that the darkest shade stands for."""
 _HEIGHT = 2.7
 _OUTLINE: list[AbstractPathEffect] = [withStroke(linewidth=1.8, foreground="white")]
 _LEAST_ROOM = 0.06
-"""Share of the map that a label needs around it; where a line has nowhere as much it has none."""
+"""Free space that a label needs, as a share of the map; a line without such space has no label."""
 _TICKS_APART = 0.06
 _TRIPS = (5, 10, 20, 50, 100, 200, 500, 1000)
 _RATES = (1, 2, 5, 10, 25, 50, 100, 200, 400)
@@ -33,7 +33,7 @@ _RATES = (1, 2, 5, 10, 25, 50, 100, 200, 400)
 
 @style.styled
 def network_map(map_: NetworkMap) -> Figure:
-    """The map, with a line at each of the levels and a mark for the path and a named network."""
+    """Draw the map, with contour lines and marks for the measured path and a given network."""
     caption = (
         f"A step takes {duration(map_.native)} natively, as recorded. All else is forecast from "
         f"that trace: on path {map_.path}, whose software was measured, with a network of this "
@@ -76,12 +76,12 @@ def _only_ticks(axis: Axis, ticks: Sequence[float]) -> None:
 
 
 def _lines(axes: Axes, map_: NetworkMap, trips: np.ndarray, rates: np.ndarray) -> None:
-    there = [level for level in LEVELS if map_.ratios.min() < level < map_.ratios.max()]
-    if not there:
+    levels = [level for level in LEVELS if map_.ratios.min() < level < map_.ratios.max()]
+    if not levels:
         return
     drawn = axes.contour(
-        trips, rates, map_.ratios, levels=there, colors="black",
-        linewidths=[1.4 if level == map_.told else 0.7 for level in there],
+        trips, rates, map_.ratios, levels=levels, colors="black",
+        linewidths=[1.4 if level == map_.summary_level else 0.7 for level in levels],
     )  # fmt: skip
     corner = np.log([trips[0], rates[0]])
     size = np.log([trips[-1], rates[-1]]) - corner
@@ -89,7 +89,7 @@ def _lines(axes: Axes, map_: NetworkMap, trips: np.ndarray, rates: np.ndarray) -
     places = []
     for path in drawn.get_paths():
         at = (np.log(np.asarray(path.vertices).reshape(-1, 2)) - corner) / size
-        # To the border, and to what is there already.
+        # Distances to the border, and to labels and marks.
         room = np.minimum(at, 1 - at).min(axis=1)
         for place in taken:
             room = np.minimum(room, np.hypot(*(at - place).T))
@@ -107,11 +107,11 @@ def _lines(axes: Axes, map_: NetworkMap, trips: np.ndarray, rates: np.ndarray) -
 def _marks(
     map_: NetworkMap, trips: np.ndarray, rates: np.ndarray
 ) -> list[tuple[float, float, str, str]]:
-    """Place (us, Gb/s), mark and words of the path as measured and of a network that was named."""
+    """Return place (us, Gb/s), mark and text of the measured path and of a given network."""
     marks = []
     bandwidth, ratio = map_.measured
     if bandwidth is not None:
-        # Measured without such a network: left of all round trips.
+        # The measured path has no added round trip: its mark is at the left border.
         rate = float(np.clip(bandwidth * 8 / 1e9, *rates[[0, -1]]))
         marks.append((float(trips[0]), rate, "<", f"own network: {ratio:.3g}×"))
     if map_.asked is not None:
@@ -134,12 +134,12 @@ def _legend(axes: Axes, marks: list[tuple[float, float, str, str]]) -> None:
             loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.1,
             handletextpad=0.1, columnspacing=1.0,
         ).set_in_layout(False)  # fmt: skip
-        # It has the width of the bar beside it, too; this makes room for its height.
+        # An empty title reserves the height of the legend.
         axes.set_title(" ")
 
 
 def _ticks(most: float) -> list[float]:
-    """Levels that a bar up to ``most`` has room for."""
+    """Return the levels for which a colour bar up to ``most`` has room."""
     ticks = [1.0]
     for level in LEVELS:
         if level <= most and np.log(level / ticks[-1]) > _TICKS_APART * np.log(most):

@@ -1,7 +1,7 @@
-"""How a program scales: time, rate, speed-up and efficiency over GPUs or nodes, a line a size.
+"""Plots how a program scales: time, rate, speed-up and efficiency over GPUs or nodes.
 
-Filled points were fitted, open ones were not; lines and bands are forecasts with their 90 %
-intervals, dashed outside what was fitted; grey lines are ideal.
+Each size has a line. Filled points were fitted, open ones were not; lines and bands are forecasts
+with 90 % intervals, dashed outside the fitted range; grey lines are ideal.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ What = Literal["time", "rate", "speed-up", "efficiency"]
 Over = Literal["gpus", "nodes"]
 
 HEIGHT = 1.9
-"""Inches of a panel."""
+"""Height of a panel (in)."""
 
 _POINTS = 120
 _MOST_TICKS = 8
 _GREY = "#555555"
 _DOTTED: dict[str, Any] = {"ls": ":", "lw": 0.7}
 _ENTRY = 1.7
-"""Inches of an entry of a key."""
+"""Width of an entry of a key (in)."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """What is drawn of one size, or of sizes that grow with the GPU counts.
+    """The data of one line: of one size, or of sizes that grow with the GPU counts.
 
     Attributes:
-        label: stands at its end.
-        curve: forecasts, close enough for a line; the first is the reference.
-        points: forecasts and measurements of the counts that people name.
-        later: measured times (s) by GPU count that the model does not know.
+        label: label at its end.
+        curve: forecasts, dense enough for a line; the first is the reference.
+        points: forecasts and measurements of the requested counts.
+        later: measured times (s) by GPU count that were not fitted.
     """
 
     label: str
@@ -58,7 +58,7 @@ class Line:
 
 
 def line(points: Sweep, label: str | None = None, later: Mapping[int, float] | None = None) -> Line:
-    """The line through a sweep's cells."""
+    """Return the line through a sweep's cells."""
     first, last = points.gpus[[0, -1]]
     between = np.round(np.geomspace(first, last, _POINTS))
     gpus = np.unique([*points.gpus, *between, *(later or ())])
@@ -74,7 +74,7 @@ def line(points: Sweep, label: str | None = None, later: Mapping[int, float] | N
 
 
 def short(n: float) -> str:
-    """A size as labels have room for it: ``10M``, ``312k``."""
+    """Format a size for a label: ``10M``, ``312k``."""
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if n >= factor:
             return f"{n / factor:.3g}{prefix}"
@@ -92,11 +92,11 @@ def figure(
     threshold: float | None = THRESHOLD,
     **how: Any,
 ) -> Figure:
-    """A figure with a panel for each of ``what``, above one another.
+    """Draw a figure with a panel for each of ``what``, one below the other.
 
     Args:
-        size: of the figure, inches.
-        threshold, how: as of ``draw``.
+        size: size of the figure (in).
+        threshold, how: as for ``draw``.
     """
     width, height = size or usual_size(len(what))
     made, rows = style.panels(
@@ -121,13 +121,13 @@ def draw(
     """Draw lines onto axes.
 
     Args:
-        what: for each of the axes.
-        over: what the horizontal axis counts; nodes of ``per_node`` GPUs.
-        threshold: an efficiency that is marked; None: none.
-        labels: of axes, where others than the usual are wanted: by ``x`` and by each of ``what``.
+        what: the quantity of each of the axes.
+        over: what the horizontal axis counts; nodes have ``per_node`` GPUs.
+        threshold: an efficiency to mark, or None.
+        labels: labels of axes that replace the default, by ``x`` and the names in ``what``.
 
     Raises:
-        InputError: over nodes of which nobody said how many GPUs they have.
+        InputError: ``over`` is nodes, and ``per_node`` is not given.
     """
     if over == "nodes" and not per_node:
         raise InputError("nodes need the GPUs of a node", field="gpus_per_node")
@@ -147,7 +147,7 @@ def draw(
 
 
 def _labels(lines: Sequence[Line], over: Over) -> dict[str, str]:
-    """What axes are called where nobody says."""
+    """Return the default labels of axes."""
     references = {int(one.points.gpus[0]) for one in lines}
     named = f" (N_ref = {references.pop()})" if len(references) == 1 else ""
     known = all(one.points.model.timestep is not None for one in lines)
@@ -164,7 +164,7 @@ def _line(axes: Axes, one: Line, what: What, per: float, at: int) -> None:
     curve, points, colour = one.curve, one.points, style.colour(at)
     forecasts, x = curve.forecasts, curve.gpus / per
     best, low, high, ideal = _values(curve, what)
-    # Where it leaves the others it needs no room.
+    # An artist, unlike a plotted line, does not extend the axes.
     axes.add_artist(Line2D(x, ideal, color="#999999", lw=0.7, zorder=1))
     style.band(axes, x, low, high, at)
     axes.plot(x, best, "--", lw=0.8, color=colour)
@@ -183,7 +183,7 @@ def _line(axes: Axes, one: Line, what: What, per: float, at: int) -> None:
 
 
 def _values(curve: Sweep, what: What) -> tuple[Array, Array, Array, Array]:
-    """What is drawn of forecasts: the best values, both ends of their band, and the ideal."""
+    """Return forecasts in a plot's quantity: values, both ends of their band, and the ideal."""
     forecasts, speeds = curve.forecasts, curve.gpus / curve.gpus[0]
     if what in ("time", "rate"):
         times = (forecasts.seconds, forecasts.low, forecasts.high)
@@ -197,7 +197,7 @@ def _values(curve: Sweep, what: What) -> tuple[Array, Array, Array, Array]:
 
 
 def _of_times(cells: Sweep, points: Sweep, seconds: Array, what: What) -> Array:
-    """What is drawn of times of some cells, against the reference of ``points``."""
+    """Convert times of cells to a plot's quantity, relative to the reference of ``points``."""
     if what == "time":
         return seconds
     if what == "rate":
@@ -235,7 +235,7 @@ def _scales(axes: Axes, what: What, counts: Sequence[float]) -> None:
 
 
 def _name(axes: Axes, lines: Sequence[Line], what: What) -> None:
-    """Put each line's label at its end, apart from one another."""
+    """Put each line's label at its end without overlaps."""
     ends = [float(_values(one.curve, what)[0][-1]) for one in lines]
     low, high = axes.get_ylim()
     to, back = (np.log, np.exp) if axes.get_yscale() == "log" else (np.array, np.array)
@@ -252,7 +252,7 @@ def _name(axes: Axes, lines: Sequence[Line], what: What) -> None:
 
 
 def handles(lines: Sequence[Line], what: Sequence[What], threshold: float | None) -> list[Line2D]:
-    """For a key: what marks and lines mean."""
+    """Return entries of a key, which explain marks and lines."""
     marks = {"marker": "o", "ls": "none", "color": _GREY, "mew": 0.8}
     fitted = any(not np.isnan(one.points.measured).all() for one in lines)
     later = any(one.later for one in lines)
@@ -270,7 +270,7 @@ def handles(lines: Sequence[Line], what: Sequence[What], threshold: float | None
 
 
 def key_below(figure: Figure, entries: Sequence[Line2D], caption: str = "") -> None:
-    """Put a key, and a caption above it, below a figure's panels."""
+    """Put a key with a caption above it below a figure's panels."""
     figure.legend(
         handles=entries, loc="outside lower center", handlelength=1.8,
         ncols=max(2, int(figure.get_figwidth() / _ENTRY)),
@@ -279,7 +279,7 @@ def key_below(figure: Figure, entries: Sequence[Line2D], caption: str = "") -> N
 
 
 def usual_size(panels: int) -> tuple[float, float]:
-    """Width and height (in) of a figure of some panels: a column of a journal."""
+    """Return width and height (in) of a figure of one journal column."""
     return style.ONE_COLUMN, HEIGHT * panels + 0.5
 
 
@@ -291,11 +291,11 @@ def lines_of(
     per_node: int | None = None,
     interval: Interval = Interval.now,
 ) -> list[Line]:
-    """A line for each size (by default those measured), or, with ``per_gpu``, for sizes that grow
-    with the GPU counts.
+    """Return a line for each size (by default the measured ones) or, with ``per_gpu``, one for
+    sizes that grow with the GPU counts.
 
     Raises:
-        InputError: more lines than can be told apart.
+        InputError: there are more lines than can be distinguished.
     """
     counts = None if gpus is None else as_list(gpus)
     if per_gpu is not None:
@@ -308,7 +308,7 @@ def lines_of(
 
 
 def sizes_drawn(model: Model, most: int = 5) -> list[float]:
-    """The sizes that were measured; of many, some from the least to the largest."""
+    """Return the measured sizes, or a selection over their range if they are many."""
     cells = model.timed
     sizes = sorted(set(map(float, cells.n))) if cells else list(map(float, model.domain.n))
     at = np.unique(np.round(np.linspace(0, len(sizes) - 1, most)).astype(int))

@@ -1,8 +1,9 @@
-"""What figures of steps draw: each path's steps of one kind, with the model of them.
+"""The data of figures of steps: each path's steps of one kind, with their model.
 
-A figure is about one kind of steps (schedule, kernel, host memory, ...) on every path it was
-measured on. Where the data hold several kinds and nobody chose, that of the models given is taken,
-else the one nearest to the paper's program: ``star-serial``, ``claret``, pageable memory, no graph.
+A figure is about one kind of steps (schedule, kernel, host memory, ...) on every path on which it
+was measured. If the data hold several kinds and none was selected, the kind of the given models is
+used, else the kind closest to the paper's program: ``star-serial``, ``claret``, pageable memory, no
+graph.
 """
 
 from __future__ import annotations
@@ -27,17 +28,16 @@ from gpucast.util.order_statistics import median_of
 PAPERS = StepSelection(
     schedule="star-serial", kernel="claret", memory="pageable", graph=False, boundary=OPEN
 )
-"""The paper's program, in our words."""
+"""Selection of the paper's program."""
 
 PHASES = {"T_gpu": ("kernel",), "T_cpu": ("cpu",), "T_com": ("h2d", "d2h", "exchange", "calls")}
-"""The phases that a program times, by the term that models them."""
+"""The phases that a program times, by the term of the model."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A cell as measured: median step time and the interval that it lies in, s.
-
-    The 95 % order-statistics interval, or the known rounding where that is wider.
+    """A measured cell: median step time (s) and its interval, which is the 95 % order-statistics
+    interval or, if that is wider, the known rounding.
     """
 
     seconds: float
@@ -47,11 +47,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """Steps of one path and one kind; ``steps`` or ``model`` may be missing, not both.
+    """Steps of one path and one kind; ``steps`` or ``model`` may be missing, but not both.
 
     Attributes:
-        label: for panels and legends.
-        group: what the steps have in common; None without steps.
+        label: label for panels and legends.
+        group: selection of the steps; None without steps.
     """
 
     label: str
@@ -61,26 +61,26 @@ class Series:
 
     @property
     def workload(self) -> _core.Workload:
-        """What its steps do."""
+        """The workload of its steps."""
         if self.model is not None and self.model.own_program:
             return self.model.workload
         return workload.of(workload_of(self.steps, self.label))
 
     @property
     def has_work(self) -> bool:
-        """Whether what a step computes is known, as it is of our own programs."""
+        """Whether the work of a step is known, as for our own programs."""
         if self.model is not None:
             return self.model.own_program
         return any(step.schedule is not None for step in self.steps)
 
     @property
     def model_of_parts(self) -> Model | None:
-        """The model, where the data tell T_gpu, T_cpu and T_com apart."""
+        """The model, if the data separate T_gpu, T_cpu and T_com."""
         return self.model if self.model is not None and self.model.knows_parts else None
 
     @property
     def unit(self) -> str | None:
-        """What n counts; None: not said."""
+        """What n counts; None: not stated."""
         units = {step.unit for step in self.steps} or {self.model.unit if self.model else None}
         unit = units.pop() if len(units) == 1 else None
         return "particles" if unit is None and self.has_work else unit
@@ -105,7 +105,7 @@ class Series:
 
     @cached_property
     def phases(self) -> dict[Cell, dict[str, float]]:
-        """Seconds of each term (medians of its phases) for each cell whose phases were timed."""
+        """Times (s) of the terms (medians of their phases) for each cell with timed phases."""
         samples: dict[Cell, dict[str, list[float]]] = {}
         for step in self.steps:
             if step.phases is not None:
@@ -122,17 +122,17 @@ class Series:
 
     @property
     def sizes(self) -> list[float]:
-        """The n that were measured."""
+        """The measured n."""
         return sorted({n for n, _ in self.points})
 
     @property
     def counts(self) -> list[int]:
-        """The GPU counts that were measured."""
+        """The measured GPU counts."""
         return sorted({gpus for _, gpus in self.points})
 
     @property
     def domain(self) -> tuple[tuple[float, float], tuple[int, int]]:
-        """Least and greatest n and GPU count that were measured or fitted (or are usual)."""
+        """Least and greatest n and GPU count that were measured or fitted (or the default)."""
         sizes, counts = [float(n) for n in self.sizes], self.counts
         if self.model is not None:
             sizes += self.model.usual_sizes
@@ -143,13 +143,14 @@ class Series:
 def series_of(
     data: Dataset | None, models: Sequence[Model], wanted: StepSelection = ANY
 ) -> list[Series]:
-    """The series of a figure: native first, then the other paths.
+    """Return the series of a figure: native first, then the other paths.
 
     Args:
-        models: each goes with the steps it is about; one that is about none stands alone.
+        models: each is combined with its steps; a model without steps is a series of its own.
 
     Raises:
-        InputError: neither steps nor models; nothing like ``wanted``; two models of the same steps.
+        InputError: there are neither steps nor models, no steps match ``wanted``, or two models are
+            of the same steps.
     """
     measured = _measured(data, models, wanted) if data is not None else []
     for model in models:
@@ -169,7 +170,7 @@ def series_of(
 
 
 def kind_in_words(series: Sequence[Series]) -> str:
-    """What steps the series are of: schedule, kernel, memory; empty if nobody knows."""
+    """Return the kind of steps: schedule, kernel, memory; empty if not known."""
     for one in series:
         if one.group is not None:
             return _kind(one.group).label
@@ -189,7 +190,7 @@ def _measured(data: Dataset, models: Sequence[Model], wanted: StepSelection) -> 
         paths,
         key=lambda kind: (
             sum(model.selection.agrees(kind) for model in models),
-            # To the paper's program; what is first weighs most.
+            # Prefer the kind closest to the paper's program; earlier fields weigh more.
             tuple(getattr(kind, name) in (value, None) for name, value in PAPERS.chosen.items()),
             paths[kind],
         ),
@@ -216,5 +217,5 @@ def _order(group: StepSelection) -> int:
 
 
 def is_about(model: Model, group: StepSelection) -> bool:
-    """Whether a model is of a group's steps, or a what-if for its path."""
+    """Whether a model is of a group's steps, or is a what-if for its path."""
     return model.selection.agrees(group)

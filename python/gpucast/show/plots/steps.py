@@ -3,11 +3,11 @@
 The paper (Setoguchi & Narumi) shows Gflops against the number of GPUs for few and many particles
 (2), step time against n, measured and modelled (3), and shares of T_gpu, T_cpu and T_com against
 the number of GPUs at n = 1000 (4). Axes and quantities here are the same; the numbers are those of
-the data given, never the paper's.
+the given data, never the paper's.
 
-Every function draws into a new matplotlib Figure and returns it; ``style.save`` writes it. They
-look as ``plots.style`` says; measured values are points, models are lines, 90 % intervals are
-bands, and dashed lines are extrapolation.
+Every function draws into a new matplotlib Figure and returns it; ``style.save`` writes it. Measured
+values are points, models are lines, 90 % intervals are bands, and dashed lines are extrapolated;
+``plots.style`` defines the rest.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ SMALL_N = 1000
 SIZES_DRAWN = 5
 COUNTS_DRAWN = 4
 EVERY_COUNT = 512
-"""Lines against N have a point for each GPU count up to this one."""
+"""Lines against N have a point for each GPU count up to this many."""
 PALE = 0.5
 _POINTS_READ = "Points: medians measured (bars: 95 % intervals or rounding)."
 _LINES_READ = "Lines: model, 90 % band; dashed: extrapolated."
 
 
 def reading(series: Sequence[Series]) -> str:
-    """How to read those points and lines that a figure of these series has."""
+    """Explain the points and lines of a figure of these series."""
     points = any(own.steps for own in series)
     lines = any(own.model is not None for own in series)
     parts = (_POINTS_READ if points else "", _LINES_READ if lines else "")
@@ -56,7 +56,7 @@ def reading(series: Sequence[Series]) -> str:
 
 
 def reading_of_shares(series: Sequence[Series]) -> str:
-    """How to read bars of shares, and why two beside one another differ."""
+    """Explain bars of shares, and why two adjacent ones differ."""
     timed = any(own.phases for own in series)
     modelled = any(own.model_of_parts is not None for own in series)
     if not timed:
@@ -70,13 +70,13 @@ def reading_of_shares(series: Sequence[Series]) -> str:
 
 
 def sizes_of(series: Sequence[Series]) -> list[float]:
-    """Some n to draw: spread evenly over what was measured, the one nearest to 1000 among them."""
+    """Choose n to draw: spread evenly over the measured ones, including the nearest to 1000."""
     measured = sorted({n for own in series for n in own.sizes})
     if not measured:
         low, high = _range(series)
         spread = np.geomspace(low, high, SIZES_DRAWN)
         measured = sorted({plain(float(f"{n:.1g}")) for n in spread} | {SMALL_N})
-    # Sizes that every series has come first: panels are to be compared.
+    # Prefer sizes that all series have, so that panels can be compared.
     common = [n for n in measured if all(n in own.sizes for own in series if own.sizes)]
     known = common if len(common) >= 3 else measured
     small = nearest(known, SMALL_N)
@@ -86,7 +86,7 @@ def sizes_of(series: Sequence[Series]) -> list[float]:
 
 
 def counts_of(series: Sequence[Series]) -> list[int]:
-    """Some GPU counts to draw: those measured, or powers of two."""
+    """Choose GPU counts to draw: the measured ones, or powers of two."""
     measured = sorted({count for own in series for count in own.counts})
     if not measured:
         most = max(own.domain[1][1] for own in series)
@@ -98,20 +98,20 @@ def counts_of(series: Sequence[Series]) -> list[int]:
 
 
 def small_n(series: Sequence[Series]) -> float:
-    """The n of the paper's figure 4: 1000, or the nearest that was measured."""
+    """Return the n of the paper's figure 4: 1000, or the nearest measured one."""
     measured = [n for own in series for n in own.sizes]
     return nearest(measured, SMALL_N) if measured else SMALL_N
 
 
 def size_word(series: Sequence[Series]) -> str:
-    """What n counts, where all series say the same: ``atoms``."""
+    """Return what n counts, if all series state the same, such as ``atoms``."""
     units = {own.unit for own in series}
     unit = units.pop() if len(units) == 1 else None
     return unit or "things (n)"
 
 
 def nearest(values: Sequence[T], to: float) -> T:
-    """The value that differs least in the logarithm."""
+    """Return the value that is closest in the logarithm."""
     return min(values, key=lambda value: abs(np.log(value / to)))
 
 
@@ -121,9 +121,9 @@ def _range(series: Sequence[Series]) -> tuple[float, float]:
 
 
 def gpu_range(series: Sequence[Series]) -> Array:
-    """1 ... the most GPUs measured or fitted; to 8 where only one number was.
+    """Return GPU counts from 1 to the most measured or fitted, or to 8 if only one GPU was.
 
-    If these are many: the measured ones, and as many others as a line needs.
+    If these are too many, return the measured ones and as many others as a line needs.
     """
     most = max(own.domain[1][1] for own in series)
     if most <= EVERY_COUNT:
@@ -139,9 +139,9 @@ def gpu_range(series: Sequence[Series]) -> Array:
 def gflops(
     series: Sequence[Series], sizes: Sequence[float], title: str, caption: str = ""
 ) -> Figure:
-    """Gflops against the number of GPUs, a line an n, a panel a path (the paper's figure 2).
+    """Draw Gflops against the number of GPUs, one line per n, one panel per path (figure 2).
 
-    Below, the same over those of the fewest GPUs: whether they rise or fall is seen there.
+    The panels below show them relative to the fewest GPUs, so that their trend is visible.
     """
     gpus = gpu_range(series)
     figure, rows = style.panels(
@@ -191,9 +191,9 @@ def step_times(
     caption: str = "",
     span: tuple[float, float] | None = None,
 ) -> Figure:
-    """Step time against n, a line a GPU count, a panel a path (the paper's figure 3).
+    """Draw step time against n, one line per GPU count, one panel per path (figure 3).
 
-    ``span``: least and greatest n of the lines; by default of what was measured or fitted.
+    ``span``: least and greatest n of the lines; by default the measured or fitted range.
     """
     figure, grid_ = style.several(len(series), 3, title, caption, sharex=True, sharey=True)
     for axes, own in zip(grid_, series, strict=True):
@@ -228,7 +228,7 @@ def _size_label(series: Sequence[Series]) -> str:
 
 
 def _slopes(axes: Axes, exponents: Sequence[int]) -> None:
-    """What growth with n and with n^2 would look like, where the axes have room: below."""
+    """Draw reference slopes for growth with n and with n^2 at the bottom."""
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
     starts = (0.30, 0.62) if len(exponents) > 1 else (0.70,)
     for exponent, start in zip(exponents, starts, strict=True):
@@ -254,8 +254,8 @@ def _slopes(axes: Axes, exponents: Sequence[int]) -> None:
 def shares(
     series: Sequence[Series], sizes: Sequence[float], title: str, caption: str = ""
 ) -> Figure:
-    """Stacked shares of T_gpu, T_cpu and T_com against N, a panel a path and n (figure 4); see
-    ``reading_of_shares``.
+    """Draw stacked shares of T_gpu, T_cpu and T_com against N, one panel per path and n (figure 4);
+    see ``reading_of_shares``.
 
     Raises:
         InputError: there is neither a model nor a timed phase for these n.
@@ -274,7 +274,7 @@ def shares(
 
 
 def _shares(axes: Axes, series: Series, n: float, *, several: bool) -> bool:
-    """One panel, and whether there is anything in it; ``several``: panels differ in n."""
+    """Draw one panel; return whether it shows anything. ``several``: panels differ in n."""
     timed = {gpus: p for (size, gpus), p in series.phases.items() if size == n}
     counts = np.array(sorted(timed), dtype=np.float64) if timed else gpu_range([series])
     forecasts = _forecasts(series.model_of_parts, np.full(counts.size, float(n)), counts)
@@ -314,24 +314,24 @@ def _stack(
         bottom += share
 
 
-# --- native beside remote --------------------------------------------------------------------
+# --- native and remote --------------------------------------------------------------------
 
 
 @style.styled
 def extra_time(
     series: Sequence[Series], counts: Sequence[int], title: str, caption: str = ""
 ) -> Figure:
-    """How much longer a step takes on each other path than on the first, against n; a line an N.
+    """Draw the extra time of steps on each path relative to the first against n, one line per N.
 
     Raises:
-        InputError: there is but one path.
+        InputError: there is only one path.
     """
     first, *others = series
     if not others:
         raise InputError("steps or models of two paths are needed to set them side by side")
     figure, grid_ = style.several(len(others), 3, title, caption, sharex=True, sharey=True)
     for axes, other in zip(grid_, others, strict=True):
-        # Beyond what both know, the line would show how they extrapolate.
+        # Outside the range of both models, the line would compare extrapolations.
         low = max(path.domain[0][0] for path in (first, other))
         high = max(low, min(path.domain[0][1] for path in (first, other)))
         n = spaced(low, high, style.POINTS)
@@ -353,8 +353,8 @@ def extra_time(
 
 @style.styled
 def extra_cost(paths: Beside, title: str, caption: str) -> Figure:
-    """What another path takes beyond the first (%) against n, a panel each GPU count: measured
-    (points), and as it was forecast, with 90 % intervals (line and band)."""
+    """Draw the extra time of another path relative to the first (%) against n, one panel per GPU
+    count: measured (points) and forecast with 90 % intervals (line and band)."""
     counts = sorted({gpus for _, gpus in paths.cells})
     figure, flat = style.several(
         len(counts), 2, title, caption, height=1.75, sharex=True, sharey=True
@@ -394,7 +394,7 @@ def _ratio_line(
     if base is None or remote is None:
         return
     ratio = remote.seconds / base.seconds
-    # The two fits know nothing of each other: their log errors add like independent ones.
+    # The two fits are independent, and so are their log errors.
     half = np.exp(
         np.hypot(np.log(base.mean_high / base.seconds), np.log(remote.mean_high / remote.seconds))
     )
@@ -402,7 +402,7 @@ def _ratio_line(
     _line(axes, n, percent, base.extrapolated | remote.extrapolated, at)
 
 
-# --- what they share -------------------------------------------------------------------------
+# --- common parts -------------------------------------------------------------------------
 
 
 def _forecasts(model: Model | None, n: Array, gpus: Array) -> Forecasts | None:
@@ -411,12 +411,12 @@ def _forecasts(model: Model | None, n: Array, gpus: Array) -> Forecasts | None:
     try:
         return model.forecasts(n, gpus)
     except InputError:
-        # More GPUs than its data can know of: nothing is drawn there.
+        # The data tell nothing about this many GPUs: nothing is drawn.
         return None
 
 
 def _line(axes: Axes, x: Array, y: Array, outside: NDArray[np.bool_], at: int) -> None:
-    """``y``: the best values and both ends of their band, (3, x)."""
+    """Draw a line with its band; ``y``: values and both ends of the band, (3, x)."""
     style.band(axes, x, y[1], y[2], at)
     axes.plot(x, y[0], "--", lw=0.8, color=style.COLOURS[at])
     if not outside.all():
@@ -431,7 +431,7 @@ def _points(axes: Axes, own: Mapping[T, Point], at: int, scale: Callable[[float]
 
 
 def _key(figure: Figure, entries: Sequence[tuple[str, int]], series: Sequence[Series]) -> None:
-    """Lines and marks, as far as the figure of these series has them."""
+    """Add a legend of the lines and marks that the figure of these series has."""
     lines = any(own.model is not None for own in series)
     points = any(own.points for own in series)
     kind = {"ls": "-" if lines else "none"} | ({} if points else {"marker": ""})

@@ -1,8 +1,9 @@
-"""How every figure looks: one place for colours, marks, sizes and files.
+"""Style of all figures: colours, marks, sizes and file formats.
 
-Colours are Okabe & Ito's (jfly.uni-koeln.de/color), told apart by colour-blind readers; a second
-channel (marker or hatch) says the same. Widths are those of a journal: one column of 85 mm, or two;
-text is 6 to 8 points at that width. Nothing here changes matplotlib's global state for good.
+Colours are those of Okabe & Ito (jfly.uni-koeln.de/color), which colour-blind readers can
+distinguish; marker or hatch is a second channel. Widths are those of a journal: one column of 85
+mm, or two; text is 6 to 8 points at that width. matplotlib's global state is not changed
+permanently.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ TWO_COLUMNS = 6.9
 """Widths of figures, inches: 85 and 175 mm."""
 
 POINTS = 200
-"""Points of a drawn curve."""
+"""Number of points of a curve."""
 
 PANEL_HEIGHT = 2.5
 BAND_ALPHA = 0.2
-"""How much of a band of uncertainty hides what is behind it."""
+"""Opacity of a band of uncertainty."""
 
 _SHOWN_DPI = 210.0
-"""Dots an inch of figures in notebooks: one column is 700 pixels wide. Files have their own."""
+"""Resolution of figures in notebooks (dpi): one column is 700 pixels wide. Files use ``_DPI``."""
 
 STYLE: dict[Any, Any] = {
     "figure.dpi": _SHOWN_DPI,
@@ -63,11 +64,11 @@ STYLE: dict[Any, Any] = {
     "lines.markersize": 3.5,
     "patch.linewidth": 0.5,
     "hatch.linewidth": 0.5,
-    # Text stays text: TrueType fonts, embedded.
+    # Embedded TrueType fonts keep text as text.
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     "svg.fonttype": "path",
-    # The same figure gives the same file.
+    # Makes files of equal figures identical.
     "svg.hashsalt": "gpucast",
 }
 
@@ -75,23 +76,23 @@ _DPI = 300
 _FILES: dict[str, dict[str, Any]] = {
     "pdf": {"metadata": {"CreationDate": None}},
     "svg": {"metadata": {"Date": None}},
-    # Two thirds of the time that the usual level takes, a tenth more bytes.
+    # Takes two thirds of the time of the default level, for a tenth more bytes.
     "png": {"pil_kwargs": {"compress_level": 3}},
 }
-"""What is said to each format: no dates, so that files are the same again."""
+"""Options of each format: files have no dates, so that they are reproducible."""
 _ROUNDING = 1e-9
 _LETTER = 0.57
-"""Width of a letter of DejaVu Sans over its height, in the mean."""
+"""Mean ratio of width to height of letters of DejaVu Sans."""
 
 styled = matplotlib.rc_context(STYLE)
-"""Decorates a function that draws: it works in the style."""
+"""Decorator that makes a drawing function use the style."""
 
 
 @styled
 def render(figure: Figure, kind: str) -> bytes:
-    """A figure as the content of a file of a format: ``png``, ``pdf``, ``svg``, ...
+    """Return a figure as the content of a file: ``png``, ``pdf``, ``svg``, ...
 
-    It is laid out once, when it is first rendered: that takes as long as a file does.
+    The layout is computed only once, because it takes as long as writing a file.
     """
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):
@@ -105,7 +106,7 @@ def render(figure: Figure, kind: str) -> bytes:
 def one(
     title: str, caption: str = "", *, width: float = ONE_COLUMN, height: float = PANEL_HEIGHT
 ) -> tuple[Figure, Axes]:
-    """A figure with one panel."""
+    """Make a figure with one panel."""
     figure, ((axes,),) = panels(1, 1, title, caption, width=width, height=height)
     return figure, axes
 
@@ -113,7 +114,7 @@ def one(
 def several(
     count: int, columns: int, title: str, caption: str = "", **how: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of some panels, in rows of ``columns``; ``how``: as for ``panels``."""
+    """Make a figure of ``count`` panels in rows of ``columns``; ``how``: as for ``panels``."""
     columns = min(count, columns)
     figure, rows = panels(-(-count // columns), columns, title, caption, **how)
     flat = [axes for row in rows for axes in row]
@@ -133,12 +134,13 @@ def panels(
     sharex: bool = False,
     sharey: bool | Literal["row"] = False,
 ) -> tuple[Figure, list[list[Axes]]]:
-    """A figure of panels under one title, with a caption in small print below.
+    """Make a figure of panels under one title, with a caption in small print below.
 
     Args:
-        caption: what one must know to read it, and whose numbers they are.
-        width: of the figure (in); by default a column for each column of panels, two at most.
-        height: of a row of panels (in).
+        caption: how to read it, and the source of the numbers.
+        width: width of the figure (in); by default a journal column per column of panels, at most
+            two.
+        height: height of a row of panels (in).
     """
     width = width or min(columns, 2) * (TWO_COLUMNS / 2 if columns > 1 else ONE_COLUMN)
     heading, footing = wrapped(title, width, 8.5), wrapped(caption, width, 6)
@@ -154,49 +156,49 @@ def panels(
 
 
 def wrapped(text: str, width: float, size: float) -> str:
-    """Text in lines that fit a width (in) at a font size (points)."""
+    """Wrap text to lines that fit a width (in) at a font size (points)."""
     return textwrap.fill(text, max(20, int(width * 72 / (size * _LETTER))))
 
 
 def marker(at: int) -> str:
-    """The marker that goes with the colour of the same place; both begin anew after the eighth,
-    the markers with the next."""
+    """Return the marker of an index. Colours and markers repeat after the eighth, markers shifted
+    by one."""
     return MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]
 
 
 def colour(at: int) -> str:
-    """The colour of a place."""
+    """Return the colour of an index."""
     return COLOURS[at % len(COLOURS)]
 
 
 def look(at: int) -> dict[str, Any]:
-    """Marks of a place: open ones in its colour. Marks that lie on one another are all seen, as
-    those drawn later are smaller."""
+    """Return the look of an index: open marks in its colour. Later marks are smaller, so that marks
+    at the same place are all visible."""
     size = max(2.0, 6.0 - 1.2 * at)
     return {"marker": marker(at), "ms": size, "mfc": "white", "mew": 0.8, "color": colour(at)}
 
 
 def band(axes: Axes, x: ArrayLike, low: ArrayLike, high: ArrayLike, at: int) -> None:
-    """A band of uncertainty."""
+    """Draw a band of uncertainty."""
     axes.fill_between(x, low, high, color=colour(at), alpha=BAND_ALPHA, lw=0)
 
 
 def points(
     axes: Axes, x: ArrayLike, values: ArrayLike, ends: ArrayLike, at: int, **more: Any
 ) -> None:
-    """Measured values with the ends, in any order, of their intervals, (2, points)."""
+    """Draw measured values with the ends of their intervals in any order, (2, points)."""
     middle, (low, high) = np.asarray(values), np.sort(ends, axis=0)
     bars = np.maximum([middle - low, high - middle], 0)
     axes.errorbar(x, middle, bars, lw=0, elinewidth=0.8, **look(at) | more)
 
 
 def handles(entries: Iterable[tuple[str, dict[str, Any]]]) -> list[Line2D]:
-    """For a legend: labels, and how a line or mark of each looks."""
+    """Return legend handles for pairs of a label and a look."""
     return [Line2D([], [], label=label, **kind) for label, kind in entries]
 
 
 def log_axes(axes: Axes, x: str, y: str) -> None:
-    """Both axes logarithmic, with their labels."""
+    """Make both axes logarithmic and label them."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel(x)
@@ -206,19 +208,19 @@ def log_axes(axes: Axes, x: str, y: str) -> None:
 
 
 def plain_minor_ticks(axes: Axes) -> None:
-    """Labels at major ticks only: matplotlib labels some minor ones of short logarithmic axes.
-    ``si_axis``, called later, labels fewer."""
+    """Remove labels of minor ticks, which matplotlib adds to short logarithmic axes. A later call
+    of ``si_axis`` adds a few again."""
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_formatter(NullFormatter())
 
 
 def grid(axes: Axes) -> None:
-    """Lines behind the data, of both axes."""
+    """Draw grid lines of both axes behind the data."""
     axes.grid(which="major", alpha=0.35)
 
 
 def si_axis(axis: Axis, unit: str = "") -> None:
-    """Label an axis with SI prefixes, of a unit or of plain numbers."""
+    """Label an axis with SI prefixes, for a unit or plain numbers."""
     sep = " " if unit else ""
     axis.set_major_formatter(EngFormatter(unit, places=0, sep=sep))
     axis.set_minor_formatter(_BetweenPowers(unit, places=0, sep=sep))
@@ -228,8 +230,8 @@ _SHORT = np.log10(5)
 
 
 class _BetweenPowers(EngFormatter):
-    """Labels 2 and 5 times a power of ten on a logarithmic axis that shows so few powers that they
-    do not tell its scale; all ticks of one that shows less than a factor of 5."""
+    """Labels 2 and 5 times a power of ten on a logarithmic axis that shows too few powers of ten,
+    and all ticks of one that shows less than a factor of 5."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         axis = self.axis
@@ -239,14 +241,14 @@ class _BetweenPowers(EngFormatter):
         if high - low < _SHORT:
             return EngFormatter(self.unit, sep=self.sep)(x, pos)
         powers = np.floor(high + _ROUNDING) - np.ceil(low - _ROUNDING) + 1
-        # Labels stand side by side below an axis, and above one another beside it.
+        # A vertical axis has more room for labels.
         enough = 2 if isinstance(axis, XAxis) else 3
         leading = round(10 ** (np.log10(x) - np.floor(np.log10(x) + _ROUNDING)))
         return super().__call__(x, pos) if powers < enough and leading in (2, 5) else ""
 
 
 def gpus_axis(axes: Axes, counts: np.ndarray) -> None:
-    """Whole numbers of GPUs, as many of them as can be read."""
+    """Label whole numbers of GPUs, as many as are readable."""
     every = max(1, -(-counts.size // 8))
     axes.set_xticks(counts[::every])
     axes.set_xlabel("N, GPUs")
@@ -261,7 +263,7 @@ def byte_axis(axes: Axes) -> None:
 
 
 def binary(value: float, _position: int) -> str:
-    """Bytes in binary units, for labels of an axis."""
+    """Format bytes in binary units, for labels of an axis."""
     for unit, power in (("G", 30), ("M", 20), ("k", 10)):
         if value >= 2**power:
             return f"{value / 2**power:.3g} {unit}iB".replace("kiB", "KiB")
@@ -269,10 +271,10 @@ def binary(value: float, _position: int) -> str:
 
 
 def save(figure: Figure, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write a figure in the format of the path's ending; whole or not at all.
+    """Write a figure in the format of the path's ending, completely or not at all.
 
     Raises:
-        InputError: the ending is of no known format, or the file cannot be written.
+        InputError: the ending's format is not known, or the file cannot be written.
     """
     kind = os.path.splitext(os.fspath(path))[1].lstrip(".").lower() or "png"
     known = figure.canvas.get_supported_filetypes()

@@ -1,7 +1,7 @@
-"""The timeline of one typical step: what the host calls and waits for, what each GPU does.
+"""Plots the timeline of one typical step: the host's calls and waits, and each GPU's work.
 
-Rows are host threads, then for each GPU its copies by direction (a copy engine serves each) and
-its streams' kernels. Everything drawn is as recorded, with the GPUs' times as CUPTI maps them.
+Rows are host threads, then each GPU's copies by direction (each has its own copy engine) and the
+kernels of its streams. Times are as recorded, with GPU times as CUPTI maps them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from gpucast.util.units import duration
 
 MOST_THREADS = 4
 MOST_STREAMS = 6
-"""Rows drawn for a GPU at most: the busiest."""
+"""Most streams drawn for a GPU, the busiest ones."""
 ROW_HEIGHT = 0.24
-"""Inches."""
+"""Height of a row (in)."""
 _BAR = 0.72
 _LEAST = 0.0012
-"""Shortest bar drawn, of the width: shorter ones would not be seen."""
+"""Least width of a bar, as a share of the panel; shorter ones would be invisible."""
 _LETTERS_OF_WIDTH = 105
-"""Letters of small print that the width of the panel holds."""
+"""Number of letters of small print that fit into the panel's width."""
 
 _BEHIND_TEXT = {"facecolor": "#D9D9D9", "edgecolor": "none", "pad": 0.8}
 
@@ -48,7 +48,7 @@ _LOOKS = {
 
 @dataclass(frozen=True)
 class Row:
-    """A row: its label and bars, in seconds from the step's begin."""
+    """A row: its label and bars (s from the step's begin)."""
 
     label: str
     starts: NDArray[np.float64]
@@ -58,7 +58,7 @@ class Row:
 
 
 def typical_step(steps: ProcessSteps) -> int:
-    """The usual step whose time is nearest to the median of those kept."""
+    """Return the usual step whose time is nearest to the median of the kept ones."""
     usual = steps.kept & (steps.kind == 0) & (steps.phase == phases.FULL)
     candidates = np.flatnonzero(usual if usual.any() else np.ones(steps.count, bool))
     seconds = steps.seconds[candidates]
@@ -67,17 +67,17 @@ def typical_step(steps: ProcessSteps) -> int:
 
 @style.styled
 def timeline(process: Process, steps: ProcessSteps) -> Figure:
-    """One typical step of a process."""
+    """Draw one typical step of a process."""
     at = typical_step(steps)
     begin, end = int(steps.begins_ns[at]), int(steps.begins_ns[at + 1])
-    of_gpus, left = _gpus(process, begin, end)
-    rows = [*_threads(process, steps, begin, end), *of_gpus]
+    gpu_rows, omitted = _gpus(process, begin, end)
+    rows = [*_threads(process, steps, begin, end), *gpu_rows]
     name = f"{process.program}{'' if process.rank is None else f', rank {process.rank}'}"
     kept = int((steps.kept & (steps.phase == phases.FULL)).sum())
     caption = (
         f"Step {at} of {steps.count}, nearest to the median of {kept} typical ones: "
         f"{steps.how}. GPU times are mapped to the host's clock and may be microseconds off."
-        + (f" Not drawn: {left} streams that were less busy." if left else "")
+        + (f" Not drawn: {omitted} streams that were less busy." if omitted else "")
     )
     figure, axes = style.one(
         f"{name}: a step of {duration((end - begin) / 1e9)}", caption,
@@ -95,7 +95,7 @@ def _draw(axes: Axes, rows: list[Row], length: float) -> None:
         widths = np.maximum(row.ends - row.starts, _LEAST * length) * scale
         # Edges would hide narrow bars.
         narrow = widths < 4 * _LEAST * length * scale
-        # What begins at the very end is drawn before it.
+        # Bars that begin at the very end must stay visible.
         starts = np.minimum(row.starts, length * (1 - _LEAST)) * scale
         for look, edged in dict.fromkeys(zip(row.looks, (~narrow).tolist(), strict=True)):
             own = np.array([kind == look for kind in row.looks]) & (narrow != edged)
@@ -113,11 +113,11 @@ def _draw(axes: Axes, rows: list[Row], length: float) -> None:
     axes.set_xlabel(f"time in the step, {unit}")
     axes.grid(axis="x", alpha=0.35)
     axes.tick_params(axis="y", length=0)
-    there = {look for row in rows for look in row.looks}
+    used = {look for row in rows for look in row.looks}
     shown = [
         Patch(facecolor=colour, hatch=hatch, edgecolor="#777777", label=label)
         for look, (label, colour, hatch) in _LOOKS.items()
-        if look in there
+        if look in used
     ]
     axes.legend(
         handles=shown, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(shown),
@@ -126,7 +126,7 @@ def _draw(axes: Axes, rows: list[Row], length: float) -> None:
 
 
 def _write_names(axes: Axes, row: Row, place: int, length: float, scale: float) -> None:
-    """The names of bars that are wide enough for them."""
+    """Write the names of bars that are wide enough."""
     for start, end, look, text in zip(row.starts, row.ends, row.looks, row.texts, strict=True):
         left, right = max(start, 0.0), min(end, length)
         room = int((right - left) / length * _LETTERS_OF_WIDTH) - 1
@@ -142,13 +142,13 @@ def _write_names(axes: Axes, row: Row, place: int, length: float, scale: float) 
 
 def _threads(process: Process, steps: ProcessSteps, begin: int, end: int) -> list[Row]:
     calls = process.calls
-    there = ((calls["start_ns"] < end) & (calls["end_ns"] > begin)).to_numpy()
+    in_step = ((calls["start_ns"] < end) & (calls["end_ns"] > begin)).to_numpy()
     waits = waiting.of_calls(process)
-    busiest = calls["thread"][there].value_counts().index.tolist()
+    busiest = calls["thread"][in_step].value_counts().index.tolist()
     busiest.sort(key=lambda thread: thread != steps.thread)
     rows = []
     for thread in busiest[:MOST_THREADS]:
-        own = there & (calls["thread"] == thread).to_numpy()
+        own = in_step & (calls["thread"] == thread).to_numpy()
         looks = [WAITS if waited else CALLS for waited in waits[own].tolist()]
         texts = [process.name_of(number) for number in calls["name"][own].tolist()]
         rows.append(_row(f"host thread {thread}", calls[own], begin, looks, texts))
@@ -156,7 +156,7 @@ def _threads(process: Process, steps: ProcessSteps, begin: int, end: int) -> lis
 
 
 def _gpus(process: Process, begin: int, end: int) -> tuple[list[Row], int]:
-    """The rows of GPUs, and how many streams have none."""
+    """Return the rows of GPUs, and the number of streams without a row."""
     work = process.work
     work = work[(work["start_ns"] < end) & (work["end_ns"] > begin)]
     rows, left = [], 0

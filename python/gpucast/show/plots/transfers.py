@@ -1,8 +1,7 @@
-"""Plots of the times of transfers, launches and overlaps, and of copies that disturb each other.
+"""Plots of transfers, launches, overlaps, and contention between copies.
 
-Conventions are those of ``gpucast.show.plots.steps``: points are medians, bars their 95 %
-order-statistics intervals, lines fitted curves, small strokes breakpoints (a line that breaks off
-jumps there).
+As in ``gpucast.show.plots.steps``, points are medians, bars their 95 % order-statistics intervals,
+and lines fitted curves; small strokes are breakpoints, and gaps in lines are jumps.
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ from gpucast.show.plots import style
 from gpucast.util.order_statistics import median_of
 
 ALIKE = 1.1
-"""Ways whose medians differ by less at every size are drawn as one."""
+"""Series whose medians differ by less than this factor at every size are drawn as one."""
 
 LEAST_OF_BANDWIDTH = 1024
-"""Bytes."""
+"""Least size in figures of bandwidth (bytes)."""
 
 COSTS_WIDTH = 4.6
-"""Inches: its labels are long."""
+"""Width (in), which has room for long labels."""
 
 _METHODS = {name: at for at, name in enumerate(get_args(LaunchMethod))}
 
 Scale = Callable[[Array, Array], Array]
-"""What is drawn of bytes and seconds."""
+"""Converts sizes (bytes) and times (s) to the plotted quantity."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A way that stands for all that take as long."""
+    """A series that represents all series with equal times."""
 
     label: str
     fit: SeriesFit
@@ -55,9 +54,9 @@ Panels = dict[tuple[str, str, str], list[Drawn]]
 
 
 def drawn(series: Sequence[Series]) -> Panels:
-    """Curves to draw: for each kind of copy, the devices that were measured at most sizes.
+    """Return the curves to draw: for each kind of copy, those of the devices with the most sizes.
 
-    Ways that take equally long at every size are drawn once.
+    Series with equal times at every size are drawn once.
     """
     best: dict[tuple[object, ...], Series] = {}
     for own in series:
@@ -71,7 +70,7 @@ def drawn(series: Sequence[Series]) -> Panels:
     for own in best.values():
         way = own.way
         groups = grouped.setdefault((way.machine, way.path, way.route), [])
-        same = next((group for group in groups if _alike(group[0], own)), None)
+        same = next((group for group in groups if _similar(group[0], own)), None)
         if same is None:
             groups.append([own])
         else:
@@ -82,7 +81,7 @@ def drawn(series: Sequence[Series]) -> Panels:
     }
 
 
-def _alike(one: Series, other: Series) -> bool:
+def _similar(one: Series, other: Series) -> bool:
     kinds = [(own.way.engine, own.way.method, own.way.reads) for own in (one, other)]
     if kinds[0] != kinds[1]:
         return False
@@ -101,7 +100,7 @@ def _label(group: Sequence[Series]) -> str:
 
 @style.styled
 def transfer_times(curves: Panels, title: str) -> Figure:
-    """Time against size, a panel a route."""
+    """Draw time against size, one panel per route."""
     figure = _figure(curves, title, lambda _, seconds: seconds, "time of one transfer")
     for axes in figure.axes:
         style.si_axis(axes.yaxis, "s")
@@ -110,10 +109,10 @@ def transfer_times(curves: Panels, title: str) -> Figure:
 
 @style.styled
 def bandwidths(curves: Panels, title: str) -> Figure:
-    """Bytes a second against size, a panel a route.
+    """Draw bandwidth against size, one panel per route.
 
-    From ``LEAST_OF_BANDWIDTH`` on: copies of fewer bytes all take the latency, which the figure of
-    times shows, and would take half of the axis.
+    Sizes below ``LEAST_OF_BANDWIDTH`` are left out: their time is the latency, which the figure of
+    times shows, and they would take half of the axis.
     """
     figure = _figure(
         curves,
@@ -137,7 +136,7 @@ def _figure(curves: Panels, title: str, scale: Scale, label: str) -> Figure:
         heading = f"{route} ({where.start} to {where.end})"
         axes.set_title(f"{machine}, {path}: {heading}" if several else heading)
         for line in lines:
-            # The same kind of copy looks the same in every panel.
+            # Each kind of copy has the same look in every panel.
             _draw(axes, line, scale, places[line.label])
         style.log_axes(axes, "size", label)
         style.byte_axis(axes)
@@ -146,8 +145,7 @@ def _figure(curves: Panels, title: str, scale: Scale, label: str) -> Figure:
 
 
 def _legend(figure: Figure, panels: Sequence[Axes], labels: Sequence[str], columns: int) -> None:
-    """Below all panels, where it hides nothing: lines in the order drawn, what explains them
-    behind."""
+    """Add a legend below all panels: lines in the order of drawing, then explanations."""
     handles = {
         label: handle
         for axes in panels
@@ -177,7 +175,7 @@ def _curve(axes: Axes, curve: TransferFit, scale: Scale, colour: str, dashes: st
     jumps = [p for p in dict.fromkeys(curve.breakpoints) if curve.breakpoints.count(p) > 1]
     edges = [curve.bytes[0], *jumps, curve.bytes[1]]
     for begin, end in itertools.pairwise(edges):
-        # Just above a jump its upper piece holds.
+        # The upper piece begins just above a jump.
         sizes = np.geomspace(begin * (1 + 1e-9) if begin in jumps else begin, end, style.POINTS)
         axes.plot(sizes, scale(sizes, curve.seconds(sizes)), dashes, lw=1, color=colour)
     points = np.array(list(dict.fromkeys(curve.breakpoints)))
@@ -188,7 +186,7 @@ def _curve(axes: Axes, curve: TransferFit, scale: Scale, colour: str, dashes: st
 
 @style.styled
 def contention_matrix(contention: Contention, title: str) -> Figure:
-    """How many times as long each copy (row) takes beside another (column)."""
+    """Draw the slowdown of each copy (row) beside another (column)."""
     matrix, names = contention.factors(), [f"{start}>{end}" for start, end in contention.copies]
     timed = [not bool(np.isnan(row).all()) for row in matrix]
     matrix, rows = matrix[timed], list(itertools.compress(names, timed))
@@ -220,7 +218,7 @@ def contention_matrix(contention: Contention, title: str) -> Figure:
 
 @style.styled
 def launch_costs(data: Dataset, title: str) -> Figure:
-    """What one launch takes by method, number of launches together and arguments."""
+    """Draw the time of one launch by method, number of launches together and arguments."""
     samples: dict[str, list[float]] = {}
     for launch in sorted(
         data.launches, key=lambda x: (_METHODS[x.method], x.count, x.arguments or 0)
@@ -263,7 +261,8 @@ def _launch_label(launch: Launch) -> str:
 
 @style.styled
 def overlaps(data: Dataset, title: str) -> Figure:
-    """Copies and a kernel begun together, between one after the other and perfect pair."""
+    """Draw the times of copies and a kernel that start together, between serial and perfect
+    overlap."""
     pairs = overlap_efficiencies(data)
     labels = [
         f"{pair.label}\n{pair.device}, {style.binary(pair.bytes, 0)}\n{100 * pair.efficiency:.0f} %"
@@ -294,10 +293,10 @@ def overlaps(data: Dataset, title: str) -> Figure:
 def remote_costs(
     rows: Sequence[tuple[str, str, float, tuple[float, float] | None]], title: str, caption: str
 ) -> Figure:
-    """How many times as large L, 1/B and t_kernel are on a remote path, a mark a path.
+    """Draw the ratios of L, 1/B and t_kernel on remote paths to native, one mark per path.
 
     Args:
-        rows: quantity, path, remote over native, and the interval that it lies in.
+        rows: quantity, path, remote over native, and its interval.
     """
     quantities = list(dict.fromkeys(what for what, *_ in rows))
     paths = list(dict.fromkeys(path for _, path, *_ in rows))

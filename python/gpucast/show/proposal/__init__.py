@@ -1,14 +1,14 @@
-"""A proposal for computing time as a folder: figures, tables, and a form's answers.
+"""Writes a folder for a proposal for computing time: figures, tables, and a form's answers.
 
-    numerals    numbers as a country writes them
-    tables      scaling and hours as rows of text, and as Markdown, LaTeX, CSV and a workbook
-    document    a Markdown text as a Word document
+    numerals    number formats of countries
+    tables      tables of scaling and hours, as text, Markdown, LaTeX, CSV and a workbook
+    document    converts Markdown to a Word document
     folder      all files of a proposal
 
-``templates/`` has what public forms ask. Nothing here is loaded before it is used.
+``templates/`` has the questions of public forms. Submodules are loaded when they are first used.
 """
 
 from typing import Literal
 
 Form = Literal["general", "archer2", "eurohpc", "hlrs", "ncar"]
-"""Whose form a text follows: a template each."""
+"""Forms of computing centres; each has a template."""

@@ -1,4 +1,4 @@
-"""A text in Markdown as a Word document: headings, paragraphs, lists, tables and pictures."""
+"""Converts Markdown to a Word document: headings, paragraphs, lists, tables and pictures."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from docx.shared import Mm, Pt
 _PICTURE = re.compile(r"!\[([^]]*)\]\(([^)]+)\)")
 _EMPHASIS = re.compile(r"(\*\*[^*]+\*\*|\*[^*]+\*|`[^`]+`)")
 _WIDTH = Mm(88)
-"""A picture is as wide as a column of a journal."""
+"""Width of a picture: a journal column."""
 _FEW = 8
-"""Columns of a table that have room for letters of 8 points."""
+"""Most columns of a table that have room for letters of 8 points."""
 _TEXT_WIDTH = 170
-"""Millimetres of A4 between margins."""
+"""Width of A4 between margins (mm)."""
 
 
 def word(text: str, pictures: Mapping[str, bytes]) -> bytes:
-    """The document.
+    """Return the document's content.
 
     Args:
-        pictures: PNG files by the names that the text has for them.
+        pictures: contents of PNG files by their names in the text.
     """
     document = docx.Document()
     section = document.sections[0]
@@ -53,7 +53,7 @@ def word(text: str, pictures: Mapping[str, bytes]) -> bytes:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Kinds of blocks, by how their lines begin, and the lines."""
+    """Yield blocks: their kind, by the begin of their lines, and the lines."""
     for block in re.split(r"\n\s*\n", text.strip()):
         for kind, lines in groupby(block.splitlines(), _kind):
             own = list(lines)
@@ -69,7 +69,7 @@ def _table(document: Any, lines: list[str]) -> None:
     del rows[1]  # the rule below the head
     table = document.add_table(len(rows), len(rows[0]), style="Light Grid")
     table.autofit = False
-    # A head may be broken between words.
+    # Headings may be wrapped between words.
     lengths = [
         max(*map(len, re.split(r"[ ,]", head)), *map(len, cells)) + 2
         for head, *cells in zip(*rows, strict=True)

@@ -1,4 +1,4 @@
-"""All files of a proposal."""
+"""Makes all files of a proposal."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def files_of(
     sha256: str | None = None,
     size: tuple[float, float] | None = None,
 ) -> dict[str, bytes]:
-    """The files' contents by their names.
+    """Return the files' contents by name.
 
     Args:
-        template: of one's own, instead of a form's; its ending is that of the file made of it.
-        sha256: of the file that the step times are from.
-        size: of a figure, inches; by default a column of a journal wide.
+        template: the user's own template instead of a form's; the result has the same ending.
+        sha256: SHA-256 of the file of the step times.
+        size: size of a figure (in); by default as wide as a journal column.
 
     Raises:
-        InputError: no such form, or the template has a fault.
+        InputError: the form does not exist, or the template has an error.
     """
     if form not in get_args(Form):
         raise InputError(f"{form!r} is none of {', '.join(get_args(Form))}", field="form")
@@ -92,7 +92,7 @@ def _rendered(context: JsonObject, numerals: Numerals, name: str, given: Path | 
         file = folder / wanted
         return file.read_text(encoding="utf-8") if file.is_file() else None
 
-    # Texts, not pages: nothing that is to be escaped for a browser.
+    # These are texts, not HTML: nothing is escaped.
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(load), undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
@@ -122,21 +122,20 @@ def proposal(
     scaling (PDF, SVG, PNG), tables (Markdown, LaTeX, CSV, XLSX, DOCX), and a form's answers.
 
     Args:
-        source: a model, a model file, or step times that one is fitted to: a table, a data frame.
-        folder: where the files go.
-        form: whose form: general, archer2, eurohpc, hlrs, ncar.
-        template: a Jinja template of one's own, instead.
-        locale: how numbers are written: ``de`` for decimal commas.
-        force: replace files that are there.
-        asked: what is asked for, as the fields of ``gpucast.answers.proposal.Asked``: n, gpus, at,
-            gpus_per_node, size_of, per_gpu, efficiency, runs, steps, work, reserve, queue_limit,
-            setup, interval.
+        source: a model, a model file, or step times to fit: a table or a data frame.
+        folder: folder for the files.
+        form: name of the form: general, archer2, eurohpc, hlrs, ncar.
+        template: the user's own Jinja template instead of a form.
+        locale: format of numbers, such as ``de`` for decimal commas.
+        force: whether to replace existing files.
+        asked: fields of ``gpucast.answers.proposal.Asked``: n, gpus, at, gpus_per_node, size_of,
+            per_gpu, efficiency, runs, steps, work, reserve, queue_limit, setup, interval.
 
     Returns:
-        All numbers that the files have, JSON-ready.
+        All numbers in the files, as JSON values.
 
     Raises:
-        InputError: names file, field or option, and what to do.
+        InputError: the input is invalid; the message names file, field or option, and what to do.
     """
     numerals = numerals_of(locale)
     model, sha256 = model_of(source, gpus_per_node=asked.get("gpus_per_node"))

@@ -1,4 +1,4 @@
-"""Numbers as people of a country write them."""
+"""Number formats of countries."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _BY_COUNTRY = {"de_CH": (".", "’"), "de_LI": (".", "’"), "it_CH": (".", "’
 
 @dataclass(frozen=True)
 class Numerals:
-    """How numbers are written.
+    """A number format.
 
     Attributes:
-        decimal: the sign before decimals; group: between every three digits of long numbers.
+        decimal: the decimal sign; group: the separator of groups of three digits.
     """
 
     decimal: str = "."
     group: str = ","
 
     def text(self, words: str) -> str:
-        """English words with their decimals written so."""
+        """Replace the decimal signs in an English text."""
         return re.sub(r"(?<=\d)\.(?=\d)", self.decimal, words)
 
     def number(self, value: float | None, digits: int = 4) -> str:
-        """So many digits, and all those before the decimal sign; whole numbers as they are; ``-``
-        for None."""
+        """Format a number with ``digits`` digits and all before the decimal sign; whole numbers
+        stay complete; ``-`` for None."""
         if value is None:
             return "-"
         if float(value).is_integer() or value >= 10 ** (digits - 1):
@@ -44,33 +44,33 @@ class Numerals:
         return self.text(f"{value:.{digits}g}")
 
     def digits(self, value: float | None, digits: int = 4) -> str:
-        """The same of a measured or forecast value, with zeros at its end."""
+        """Format a measured or forecast value, with trailing zeros."""
         if value is None or value >= 10 ** (digits - 1):
             return self.number(value, digits)
         return self.text(f"{value:#.{digits}g}")
 
     def percent(self, share: float | None, digits: int = 0) -> str:
-        """A share as per cent."""
+        """Format a share in per cent."""
         return self._with_unit(units.percent(share, digits) or "-")
 
     def duration(self, seconds: float) -> str:
-        """A time of a step."""
+        """Format a step time."""
         return self._with_unit(units.duration(seconds))
 
     def long(self, seconds: float) -> str:
-        """A time of seconds to days."""
+        """Format a time of seconds to days."""
         return self._with_unit(units.long_duration(seconds))
 
     def _with_unit(self, words: str) -> str:
-        """No line ends between a number and its unit."""
+        """Join number and unit by a no-break space."""
         return self.text(words).replace(" ", "\u00a0")
 
 
 def numerals_of(name: str) -> Numerals:
-    """Numerals of a locale such as ``de`` or ``de_CH``.
+    """Return the number format of a locale such as ``de`` or ``de_CH``.
 
     Raises:
-        InputError: of a language that is not known.
+        InputError: the language is not known.
     """
     language, _, country = name.partition(".")[0].replace("-", "_").partition("_")
     full = f"{language.lower()}_{country.upper()}"

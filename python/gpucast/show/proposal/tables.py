@@ -1,4 +1,4 @@
-"""Tables of a proposal: rows of text, and as Markdown, LaTeX, CSV and an Excel workbook."""
+"""Tables of a proposal, as text, Markdown, LaTeX, CSV and an Excel workbook."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Table:
     """A table of texts.
 
     Attributes:
-        caption: what it is of, and what one must know to read it.
+        caption: its subject and how to read it.
     """
 
     name: str
@@ -34,13 +34,13 @@ class Table:
     rows: list[list[str]]
 
     def markdown(self) -> str:
-        """The table with its caption above."""
+        """Return the table in Markdown, with its caption above."""
         lines = [self.headings, ["--:"] * len(self.headings), *self.rows]
         body = ("| " + " | ".join(cell.replace("|", "/") for cell in line) + " |" for line in lines)
         return "\n".join([f"*{self.caption}*", "", *body])
 
     def latex(self) -> str:
-        """A ``table`` environment that needs no package."""
+        """Return a LaTeX ``table`` environment that needs no package."""
         heads = [_stacked(head.split(" ")) for head in self.headings]
         cells = [[_stacked(re.split(r" (?=\()", cell)) for cell in row] for row in self.rows]
         lines = [" & ".join(line) + r" \\" for line in (heads, *cells)]
@@ -61,13 +61,13 @@ class Table:
 
 
 def tables_of(content: JsonObject, numerals: Numerals) -> list[Table]:
-    """Strong scaling by size, weak scaling, and hours."""
+    """Return the tables of strong scaling by size, weak scaling, and hours."""
     strong = [_scaling(sweep, content, numerals, at) for at, sweep in enumerate(content["strong"])]
     return [*strong, _scaling(content["weak"], content, numerals), _hours(content, numerals)]
 
 
 def things(content: JsonObject) -> str:
-    """What n counts."""
+    """Return what n counts."""
     return content["unit"] or "n"
 
 
@@ -107,7 +107,7 @@ def _scaling(sweep: JsonObject, content: JsonObject, numerals: Numerals, at: int
         *("forecast " + word for word in _RELATIVE),
     ]
     reference = sweep["reference_gpus"]
-    of_what = (
+    subject = (
         f"Weak scaling, {numerals.number(sweep['per_gpu'])} {things(content)} a GPU; "
         f"E = T({reference}) / T(N)"
         if weak
@@ -115,7 +115,7 @@ def _scaling(sweep: JsonObject, content: JsonObject, numerals: Numerals, at: int
         f"E = {reference} T({reference}) / (N T(N))"
     )
     caption = (
-        f"{of_what}, N_ref = {gpus_in_words(reference)}, speed-up E N / N_ref. "
+        f"{subject}, N_ref = {gpus_in_words(reference)}, speed-up E N / N_ref. "
         f"The interval is of a single measurement.{_mark(rows)}"
     )
     smallest, largest = content["domain"]["n"]
@@ -178,7 +178,7 @@ def _hours(content: JsonObject, numerals: Numerals) -> Table:
 
 
 def _mark(rows: Sequence[JsonObject]) -> str:
-    """What the mark means, where a row has it."""
+    """Explain the mark, if a row has it."""
     beyond = any(row["extrapolated"] for row in rows)
     return f" {_BEYOND}: beyond what was measured." if beyond else ""
 
@@ -194,7 +194,7 @@ def _unit(seconds: float) -> tuple[str, float]:
 
 
 def _stacked(parts: list[str]) -> str:
-    """Parts of a cell above one another, so that tables fit a page."""
+    """Stack the parts of a cell, so that tables fit a page."""
     lines = r"\\".join(map(_latex, parts))
     return lines if len(parts) == 1 else rf"\shortstack[r]{{{lines}}}"
 
@@ -207,7 +207,8 @@ def _latex(text: str) -> str:
 
 
 def csv(content: JsonObject, numerals: Numerals) -> str:
-    """All scaling rows in full precision and SI units; with a decimal comma, semicolons between."""
+    """Return all scaling rows as CSV in SI units; with decimal commas, the separator is a
+    semicolon."""
     sweeps = [*content["strong"], content["weak"]]
     rows = [
         {"scaling": "weak" if sweep["n"] is None else "strong", **row,
@@ -219,7 +220,7 @@ def csv(content: JsonObject, numerals: Numerals) -> str:
 
 
 def workbook(content: JsonObject, tables: Sequence[Table]) -> bytes:
-    """Sheets of numbers for strong and weak scaling and hours, and one of what they mean."""
+    """Return a workbook with sheets for strong and weak scaling and hours, and one of notes."""
     import pandas
 
     stream = io.BytesIO()

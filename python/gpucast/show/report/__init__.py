@@ -1,11 +1,11 @@
-"""The report: one HTML file that answers, shows, and says how far to trust it.
+"""The report: one HTML file with answers, figures and their uncertainty.
 
-    curves      forecast curves as points that a page may interpolate between
-    content     all that a report says, as a plain dict of numbers and words
-    picture     the chart that stands where no script runs
-    render      that dict as a page
+    curves      forecast curves as points between which a page may interpolate
+    content     the content of a report, as a plain dict of numbers and texts
+    picture     the chart for readers without scripts
+    render      renders the dict as a page
 
-    templates/, static/   the page; vendor/ the libraries that draw its charts
+    templates/, static/   the page; vendor/ the libraries for its charts
 
-Nothing here is loaded before it is used.
+Submodules are loaded when they are first used.
 """

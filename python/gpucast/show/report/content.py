@@ -1,6 +1,6 @@
-"""What a report says, in numbers and words: a plain dict, the same whatever page shows it.
+"""The content of a report as a plain dict of numbers and texts, independent of the page.
 
-Everything is JSON-ready and SI; no HTML, no formatting. ``render`` turns it into the page.
+All values are JSON values in SI units without HTML or formatting. ``render`` makes the page.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from gpucast.util.units import plain
 Array = NDArray[np.float64]
 
 SIZES = 161
-"""Stops of the page's slider for n; forecasts there are the model's own, to the digits written."""
+"""Number of stops of the page's slider for n, at which forecasts are the model's own."""
 
 BEYOND = 4.0
-"""The page goes up to this many times the largest n that was fitted, and where more than the usual
-GPUs were, up to this many times the most of them."""
+"""The page goes up to this factor times the largest fitted n and, if more than the usual GPUs were
+fitted, times the most GPUs."""
 
 USUAL_GPUS = 8
-"""GPU counts that the page shows at least, where the model can forecast them."""
+"""The page shows GPU counts at least up to this one, if the model can forecast them."""
 
 STEPS = {
     Interval.now: "single steps",
     Interval.later: "single steps, later on the same machines,",
     Interval.machine: "single steps on other machines of the kind",
 }
-"""What 90 % are of."""
+"""Texts about what 90 % intervals hold."""
 
 MOST_MODELS = 6
 MOST_COUNTS = 1000
@@ -68,18 +68,19 @@ def content(
     per_gpu: float | None = None,
     throughput: Throughput = NONE,
 ) -> JsonObject:
-    """All that a report of some models says.
+    """Return the content of a report of some models.
 
     Args:
         models: one, or several to compare (native first, then remote).
-        data: measured steps to hold the models against; each takes those of its own path.
-        title: of the page.
-        sizes: n that the page shows: the least and the largest bound it.
-        gpus: GPU counts that the page shows; by default 1 to 8, and beyond if measured.
-        interval: what intervals and probabilities are of: steps now, later, or on another machine.
-        efficiency: the least of a sensible GPU count, until the reader states another.
-        per_gpu: n / N of the weak scaling; by default as measured.
-        throughput: what is known of steps beside their times.
+        data: measured steps for comparison; each model uses those of its own path.
+        title: title of the page.
+        sizes: n to show; the least and the largest are the range.
+        gpus: GPU counts to show; by default 1 to 8, and more if measured.
+        interval: whether intervals and probabilities are about steps now, later, or on another
+            machine.
+        efficiency: default of the least efficiency of a sensible GPU count.
+        per_gpu: n / N of weak scaling; by default as measured.
+        throughput: units of work per step.
 
     Returns:
         ``title``, ``steps`` (what intervals hold 90 % of), ``unit`` (what n counts),
@@ -91,8 +92,8 @@ def content(
         ``warnings``.
 
     Raises:
-        InputError: no or too many models, a count that none can forecast, or data that hold no
-            steps of any of the models.
+        InputError: there are no or too many models, a count cannot be forecast, or the data hold no
+            steps of any model.
     """
     if not 1 <= len(models) <= MOST_MODELS:
         raise InputError(f"a report is about 1 to {MOST_MODELS} models, not {len(models)}")
@@ -110,7 +111,7 @@ def content(
     if data is not None and not any(model["cells"] for model in described):
         wanted = "; ".join(model["about"] for model in described)
         raise InputError(f"there are no steps of {wanted}", file=data.name)
-    # What was asked about is answered first; else the largest n that was fitted.
+    # The page starts at the largest requested n, else at the largest fitted one.
     first = min(model.usual_sizes[1] for model in models) if sizes is None else max(sizes)
     start = float(n[np.argmin(np.abs(np.log(n / first)))])
     return {
@@ -139,7 +140,7 @@ def content(
 
 
 def _counts(models: Sequence[Model], gpus: Sequence[float] | None) -> Array:
-    """GPU counts that all models can forecast."""
+    """Return GPU counts that all models can forecast."""
     measured = _measured_gpus(models)
     wanted = np.array(
         sorted({*range(1, USUAL_GPUS + 1), *_doublings(measured)} if gpus is None else set(gpus)),
@@ -164,7 +165,7 @@ def _measured_gpus(models: Sequence[Model]) -> int:
 
 
 def _most(models: Sequence[Model], counts: Array) -> int:
-    """GPUs that an answer may take where nobody says: those measured, if there are several."""
+    """Return the default of the most GPUs of an answer: the most measured, if there are several."""
     measured = counts[counts <= _measured_gpus(models)]
     return int((measured if measured.size > 1 else counts)[-1])
 
@@ -176,13 +177,13 @@ def _doublings(measured: int) -> set[int]:
 
 
 def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float] | None) -> Array:
-    """The slider's stops: even in log n, with the measured sizes and the fitted ends among them."""
+    """Return the slider's stops: even in log n, including measured sizes and fitted ends."""
     ends = [end for model in models for end in model.usual_sizes]
     least, largest = min(ends), min(max(ends) * BEYOND, LARGEST_N)
     if sizes is not None:
         least, largest = min(sizes), max(sizes)
     measured = [step.n for step in data.steps] if data is not None else []
-    # Answers for these sizes depend on what was measured there.
+    # Answers at these sizes depend on measurements.
     measured += [size for model in models if model.timed for size in model.timed.n]
     wanted = np.unique(
         [*spaced(least, largest, SIZES), *ends, *measured, *(sizes or ()), *decades(least, largest)]
@@ -194,7 +195,7 @@ def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float]
 
 
 def _labels(models: Sequence[Model]) -> list[str]:
-    """What people call the models: their paths where these differ, else their files' names."""
+    """Return labels of the models: their paths if these differ, else their files' names."""
     paths = [_path(model) for model in models]
     if len(models) == 1 and models[0].data.program is not None:
         return [models[0].data.program]
@@ -211,7 +212,8 @@ def _path(model: Model) -> str:
 
 
 def _unit(models: Sequence[Model]) -> str | None:
-    """What n counts: of our own programs particles; None where models differ or do not say."""
+    """Return what n counts (particles for our own programs); None if models differ or do not state
+    it."""
     units = {"particles" if model.own_program else model.unit for model in models}
     return units.pop() if len(units) == 1 else None
 
@@ -232,23 +234,23 @@ def _model(
     most: int,
     interval: Interval,
 ) -> JsonObject:
-    """Describe a model; ``most``: GPUs that the first answer may take."""
+    """Describe a model; ``most``: most GPUs of the first answer."""
     about = model.data
-    # What is shown as it stands in the file.
+    # The part that is shown as in the file.
     content = model.content
     cells = _cells(model, data, interval)
     drawn = [curves.curve(model, int(count), n, interval) for count in counts]
     times = _times(model, drawn, n)
-    of_fit = data is not None and about.what_if is None and data.digest == about.digest
+    is_fitted_data = data is not None and about.what_if is None and data.digest == about.digest
     held = refuted(cells, data.name) if data is not None else None
     about_cells = [] if held is None else [held]
-    # Caveats of answers inside what was fitted, beyond its sizes, beyond its GPU counts, and both.
-    of_sizes = {"inside": n[(n >= model.domain.n[0]) & (n <= model.domain.n[1])], "beyond": n}
-    of_counts = {"inside": counts[counts <= model.domain.gpus[1]], "beyond": counts}
+    # Caveats of answers inside the fitted range, beyond its sizes, beyond its GPU counts, and both.
+    n_by_range = {"inside": n[(n >= model.domain.n[0]) & (n <= model.domain.n[1])], "beyond": n}
+    gpus_by_range = {"inside": counts[counts <= model.domain.gpus[1]], "beyond": counts}
     caveats_at = {
         f"n {sizes}, gpus {gpus}": about_cells + caveats(model, *_filled(model, some, few))
-        for sizes, some in of_sizes.items()
-        for gpus, few in of_counts.items()
+        for sizes, some in n_by_range.items()
+        for gpus, few in gpus_by_range.items()
     }
     return {
         "name": model.name,
@@ -270,8 +272,8 @@ def _model(
                 "gpus": curve.gpus,
                 "n": _plain(curve.forecasts.n),
                 "seconds": _digits(curve.forecasts.seconds, 6),
-                # Factors to the ends of both intervals and to what is not exceeded with the
-                # probability that a plan asks for, and shares of two terms.
+                # Factors to the ends of both intervals and to the time that is not exceeded with
+                # probability SURE, and shares of two terms.
                 **{
                     end: _digits(getattr(curve.forecasts, end) / curve.forecasts.seconds, 5)
                     for end in ("low", "high", "mean_low", "mean_high")
@@ -288,9 +290,9 @@ def _model(
         "caveats": caveats_at["n beyond, gpus beyond"],
         "caveat_at": {place: next(iter(texts), None) for place, texts in caveats_at.items()},
         "refuted": held,
-        "of_fit": of_fit,
-        # Intervals that measurements refute cannot say what to measure.
-        "next": None if held is not None and not of_fit else _next(model, cells, data),
+        "of_fit": is_fitted_data,
+        # Intervals that measurements contradict cannot tell what to measure.
+        "next": None if held is not None and not is_fitted_data else _next(model, cells, data),
         **_terms(model),
         "quality": content["quality"] or {},
         "candidates": sorted(
@@ -304,8 +306,8 @@ def _model(
 
 
 def _terms(model: Model) -> JsonObject:
-    """What is known about the parameters; nothing for programs that are known by their step times
-    alone, whose parameters mean little."""
+    """Return what is known about the parameters; nothing if only step times are known, because such
+    parameters mean little."""
     if not model.own_program:
         identified: JsonObject = {"rank": None, "parameters": 0, "not_alone": []}
         empty: JsonObject = {key: [] for key in ("parameters", "combinations", "k_profile")}
@@ -324,7 +326,7 @@ def _terms(model: Model) -> JsonObject:
 
 
 def _times(model: Model, drawn: Sequence[curves.Curve], n: Array) -> tuple[Array, Array]:
-    """The model's ``times``, taken from its curves, which hold the forecasts of every n."""
+    """Return the model's ``times`` from its curves, which contain the forecasts of every n."""
     columns = []
     for curve in drawn:
         forecasts, here = curve.forecasts, np.isin(curve.forecasts.n, n)
@@ -335,13 +337,13 @@ def _times(model: Model, drawn: Sequence[curves.Curve], n: Array) -> tuple[Array
 
 
 def _believed(n: Array, counts: Array, times: tuple[Array, Array]) -> JsonObject:
-    """Cells whose measured times are believed rather than the forecasts."""
+    """Return the cells whose measured times replace the forecasts."""
     forecast, believed = times
-    of_n, of_gpus = np.nonzero(believed != forecast)
+    n_index, gpus_index = np.nonzero(believed != forecast)
     return {
-        "n": _plain(n[of_n]),
-        "gpus": _plain(counts[of_gpus]),
-        "seconds": _digits(believed[of_n, of_gpus], 6),
+        "n": _plain(n[n_index]),
+        "gpus": _plain(counts[gpus_index]),
+        "seconds": _digits(believed[n_index, gpus_index], 6),
     }
 
 
@@ -353,15 +355,17 @@ def _shares(
     most: int,
     interval: Interval,
 ) -> list[list[list[float]]] | None:
-    """Probability of being the fastest among the first 1, 2, ... counts: [choice][n][count]."""
+    """Return probabilities of being the fastest of the first 1, 2, ... counts,
+    [choice][n][count]."""
     if not model.draw_count:
         return None
-    of_sizes = list(model.believed_shares_of_first(n, counts, times, interval))
+    by_size = list(model.believed_shares_of_first(n, counts, times, interval))
     by_choice = [
-        [_digits(of_size[at, : at + 1], 3) for of_size in of_sizes] for at in range(counts.size)
+        [_digits(size_shares[at, : at + 1], 3) for size_shares in by_size]
+        for at in range(counts.size)
     ]
-    # Other draws change shares by some per cent. Few counts, and those that the page answers for
-    # first, use the same draws as the other commands.
+    # Other draws change shares by some per cent. Few counts, and those of the page's first answer,
+    # use the same draws as the other commands.
     for some in {*range(1, USUAL_GPUS + 1), int(np.sum(counts <= most))}:
         if some < counts.size:
             known = (times[0][:, :some], times[1][:, :some])
@@ -371,7 +375,7 @@ def _shares(
 
 
 def _cells(model: Model, data: Dataset | None, interval: Interval) -> list[Cell]:
-    """Measured against forecast; empty without data of the model's path, schedule and kernel."""
+    """Compare measured with forecast cells; empty without data of the model's kind of steps."""
     if data is None:
         return []
     about = model.selection
@@ -395,7 +399,7 @@ def _next(model: Model, cells: Sequence[Cell], data: Dataset | None) -> JsonObje
 def _extra(
     first: Model, other: Model, n: Array, counts: Array, at: int, interval: Interval
 ) -> JsonObject:
-    """How many times as long a step takes by another model: [n][count], with its interval."""
+    """Return the ratio of another model's step times to the first's, [n][count], with intervals."""
     rows = compare(first, other, n, counts, interval)["ratio"]
     shape = (n.size, counts.size)
     return {
@@ -415,12 +419,12 @@ def _table(
     interval: Interval,
     efficiency: float,
 ) -> list[JsonObject]:
-    """The best of all models for round n: what the page says without any script."""
+    """Return the best of all models for round n, for the page without scripts."""
     ends = np.array([model.usual_sizes for model in models], dtype=np.float64)
     shown = {*n[[0, -1]].tolist(), *ends.min(axis=0).tolist(), *decades(*n[[0, -1]].tolist())}
-    asked = sorted(size for size in shown if n[0] <= size <= n[-1])
+    round_sizes = sorted(size for size in shown if n[0] <= size <= n[-1])
     choices = [
-        _choices(model, label, asked, counts, interval, efficiency)
+        _choices(model, label, round_sizes, counts, interval, efficiency)
         for model, label in zip(models, labels, strict=True)
     ]
     return [
@@ -430,14 +434,14 @@ def _table(
             "sensible": min(range(len(models)), key=lambda at: by_model[at]["sensible"]["seconds"]),
             "choices": by_model,
         }
-        for size, *by_model in zip(asked, *choices, strict=True)
+        for size, *by_model in zip(round_sizes, *choices, strict=True)
     ]
 
 
 def _weak(
     model: Model, per_gpu: float | None, counts: Array, interval: Interval, throughput: Throughput
 ) -> JsonObject:
-    """A model's steps where n grows with the GPUs."""
+    """Return a model's weak scaling."""
     sweep = weak(model, per_gpu, counts, None, interval)
     further = throughput.columns(sweep.n, sweep.gpus, sweep.forecasts.seconds)
     return {
@@ -457,7 +461,7 @@ def _choices(
     interval: Interval,
     efficiency: float,
 ) -> list[JsonObject]:
-    """The best and the sensible count of one model for each size."""
+    """Return the best and the sensible count of one model for each size."""
     best = model.best_counts(sizes, list(counts), interval)
     least = float(counts[0])
     sensible = [sensible_count(model, n, counts, efficiency, interval, least) for n in sizes]
@@ -470,8 +474,7 @@ def _choices(
             "label": label,
             "measured": bool(np.isfinite(known[at])),
             **{key: row[key] for key in ("gpus", "probability")},
-            # Chosen by what was measured where a forecast is not to be believed, and shown as all
-            # forecasts of the page are.
+            # The choice uses measured times that contradict forecasts; the page shows forecasts.
             "trusted": row["seconds"],
             **_shown(model, forecasts, at),
             "sensible": {
@@ -484,7 +487,7 @@ def _choices(
 
 
 def _shown(model: Model, forecasts: Forecasts, at: int) -> JsonObject:
-    """What the page says of a forecast."""
+    """Return a forecast as the page shows it."""
     return {
         **{
             key: getattr(forecasts, key)[at].item()
@@ -495,15 +498,15 @@ def _shown(model: Model, forecasts: Forecasts, at: int) -> JsonObject:
 
 
 def _filled(model: Model, n: Array, counts: Array) -> tuple[Array, Array]:
-    """Every n with every count, except those that give a GPU more than any had: their caveats do
-    not hold for others, and they are marked."""
+    """Combine every n with every count, except cells that give a GPU more than any had, which have
+    their own mark and caveats."""
     size, count = outer(n, counts)
     kept = ~model.overfills(size, count) | (size > model.domain.n[1])
     return size[kept], count[kept]
 
 
 def _place(model: Model, n: float, gpus: float) -> str:
-    """Where a cell lies, as ``caveat_at`` names it."""
+    """Return the place of a cell as a key of ``caveat_at``."""
     ends = {"n": (n, model.domain.n), "gpus": (gpus, model.domain.gpus)}
     return ", ".join(
         f"{name} {'inside' if least <= value <= most else 'beyond'}"

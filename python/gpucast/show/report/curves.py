@@ -1,8 +1,8 @@
-"""Forecast curves as points so dense that a page may interpolate between them.
+"""Forecast curves as points that are dense enough for interpolation.
 
-A page cannot evaluate the model, and the formulas are not written a second time for it. Where a
-curve is smooth few points suffice; where it jumps (a ceil in the GPU term) both sides of the jump
-are points, one particle apart.
+A page cannot evaluate the model, whose formulas are not implemented a second time. Where a curve is
+smooth, few points suffice; where it jumps (a ceil in the GPU term), both sides of the jump are
+points, one particle apart.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from gpucast.model.intervals import Interval
 Array = NDArray[np.float64]
 
 TOLERANCE = 0.001
-"""The largest error of log time between points: half is ``refined``'s, half ``thinned``'s."""
+"""Largest error of log time between points: ``refined`` and ``thinned`` may use half each."""
 
 MOST_POINTS = 20_000
-"""The most points of a curve; one that jumps at every other n is interpolated more roughly."""
+"""Most points of a curve; one that jumps very often is interpolated less accurately."""
 
 _PROBES = (0.25, 0.5, 0.75)
 _DRAWS = 4000
-# Forms of programs that are not ours do not jump, and take longer to evaluate.
+# Scaling forms do not jump, and take longer to evaluate.
 _DRAWS_OF_SMOOTH = 250
-# All curves together are checked at no more places than this many would be.
+# All curves together are checked at as many places as this number of curves.
 _CURVES = 8
 _TRIALS = 8
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Forecasts of one GPU count at the n that a page interpolates between.
+    """Forecasts of one GPU count at the n between which a page interpolates.
 
     Attributes:
-        gpus: the count.
-        forecasts: in the order of n.
+        gpus: the GPU count.
+        forecasts: forecasts in the order of n.
     """
 
     gpus: int
@@ -51,7 +51,7 @@ class Curve:
 
 
 def curve(model: Model, gpus: int, sizes: Array, interval: Interval = Interval.now) -> Curve:
-    """The curve of a GPU count through ``sizes`` (ascending), which all are points.
+    """Return the curve of a GPU count, whose points include all ``sizes`` (ascending).
 
     Raises:
         InputError: the model cannot forecast this many GPUs.
@@ -63,9 +63,9 @@ def curve(model: Model, gpus: int, sizes: Array, interval: Interval = Interval.n
 
 
 def largest_error(model: Model, drawn: Sequence[Curve]) -> float:
-    """Largest relative error of interpolated times, at random n that ``refined`` did not try.
+    """Return the largest relative error of interpolated times, at random n not used by ``refined``.
 
-    If there are more curves than ``_CURVES``, they share the n of that many.
+    If there are more curves than ``_CURVES``, each is checked at fewer n.
     """
     draws = math.ceil(_draws_of(model) * min(1.0, _CURVES / len(drawn)))
     errors = [
@@ -84,12 +84,12 @@ def largest_error(model: Model, drawn: Sequence[Curve]) -> float:
 def refined(
     log_time: Callable[[Array], Array], sizes: Array, draws: int = _DRAWS, *, jumps: bool = True
 ) -> Array:
-    """Sizes, the given ones among them, between which log-log interpolation is near enough.
+    """Return sizes, including the given ones, between which log-log interpolation is accurate.
 
-    Segments are probed at three places and split there until all probes agree or nothing lies
-    between their ends: at a jump the ends close in on it. Several jumps within a segment can hide
-    from three probes, so that random places are tried, too, until none is missed. Where nothing
-    ``jumps``, these are enough to find where the given sizes are too far apart.
+    Segments are probed at three places and split there until all probes agree or no size lies
+    between their ends, so that ends converge to a jump. Three probes can miss several jumps within
+    a segment, so random places are tried as well until none fails. If nothing ``jumps``, these
+    suffice.
     """
     points = np.unique(sizes)
     grain = grain_of(*points)
@@ -106,7 +106,7 @@ def refined(
 
 
 def _split(log_time: Callable[[Array], Array], points: Array, low: Array, grain: float) -> Array:
-    """``points`` and those that the segments beginning at ``low`` need in between."""
+    """Return ``points`` with those that the segments beginning at ``low`` need in between."""
     high = points[np.searchsorted(points, low) + 1]
     while low.size and points.size < MOST_POINTS:
         left, right = log_time(low), log_time(high)
@@ -130,7 +130,7 @@ def _split(log_time: Callable[[Array], Array], points: Array, low: Array, grain:
 def _missed(
     log_time: Callable[[Array], Array], n: Array, known: Array, seed: int, draws: int
 ) -> tuple[Array, Array]:
-    """Random sizes, and by how much interpolation misses the log time of each."""
+    """Return random sizes, and the error of interpolated log time at each."""
     drawn = np.random.default_rng(seed).uniform(np.log(n[0]), np.log(n[-1]), draws)
     at = np.unique(rounded(np.exp(drawn), grain_of(n[0], n[-1])))
     at = at[(at >= n[0]) & (at <= n[-1])]
@@ -138,9 +138,9 @@ def _missed(
 
 
 def thinned(n: Array, log_time: Array, kept: Array) -> Array:
-    """Those of the points ``n`` between which all others can be interpolated; ``kept`` stay.
+    """Return a subset of the points ``n`` from which the others can be interpolated, with ``kept``.
 
-    Ramer-Douglas-Peucker on log time over log n, with vertical distances.
+    The method is Ramer-Douglas-Peucker on log time over log n, with vertical distances.
     """
     x = np.log(n)
     keep = np.isin(n, kept)
@@ -166,7 +166,7 @@ def _draws_of(model: Model) -> int:
 
 
 def _log_time(model: Model, gpus: int) -> Callable[[Array], Array]:
-    """Log time as a function of n, evaluated once for each n: several forms take long."""
+    """Return log time as a function of n with a cache, since several forms take long."""
     known: dict[float, float] = {}
 
     def log_time(n: Array) -> Array:

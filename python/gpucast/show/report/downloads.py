@@ -1,4 +1,4 @@
-"""What a page offers to save: the figure and the table that ``gpucast proposal`` makes."""
+"""Files that a page offers to save: figure and table as in ``gpucast proposal``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gpucast.util import JsonObject
 
 
 def downloads(models: Sequence[Model], content: JsonObject) -> dict[str, str]:
-    """Files by name: of each model its scaling as CSV and, where matplotlib is, as SVG.
+    """Return files by name: each model's scaling as CSV and, if matplotlib is installed, as SVG.
 
     Args:
-        content: of the page that is about these models.
+        content: content of the page about these models.
     """
     files: dict[str, str] = {}
     for model, shown in zip(models, content["models"], strict=True):

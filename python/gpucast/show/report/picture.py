@@ -1,7 +1,7 @@
-"""Step time against n as a picture that needs no script: coordinates for an SVG of the template.
+"""Coordinates for the template's SVG picture of step time against n, which needs no script.
 
-The page's charts are drawn by a script; this one stands where none runs. A plotting library would
-take longer to load than the whole report takes to make.
+A script draws the page's charts; this picture is for readers without scripts. Loading a plotting
+library would take longer than making the whole report.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ MOST_LINES = 8
 
 
 def picture(model: JsonObject, counts: Sequence[int]) -> JsonObject:
-    """Coordinates of the curves of some GPU counts, measured cells, and decades.
+    """Return coordinates of the curves of some GPU counts, measured cells, and decades.
 
     Args:
         model: a model of the report's content.
-        counts: GPU counts to draw, eight at most.
+        counts: GPU counts to draw, at most eight.
 
     Returns:
         ``width``, ``height``, ``lines`` [{gpus, points, label}], ``dots`` [(x, y)], ``columns``
@@ -74,7 +74,7 @@ def picture(model: JsonObject, counts: Sequence[int]) -> JsonObject:
 
 
 def _apart(places: list[float]) -> list[float]:
-    """Heights of labels, moved down where they would overlap those above them."""
+    """Return heights of labels, moved down if they would overlap."""
     placed, lowest = np.array(places), -np.inf
     for i in np.argsort(places, kind="stable"):
         lowest = placed[i] = max(lowest + LABEL, placed[i])
@@ -88,6 +88,6 @@ def _points(x: Array, y: Array) -> str:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """The powers of ten within."""
+    """Return the powers of ten in a range."""
     powers = range(int(np.ceil(np.log10(low))), int(np.floor(np.log10(high))) + 1)
     return [float(f"1e{power}") for power in powers]

@@ -1,9 +1,8 @@
-"""The report as a page: one HTML file that needs no network.
+"""Renders the report as one HTML file that needs no network.
 
-Styles, scripts, numbers and pictures are in the file; a content security policy in it forbids the
-browser to fetch anything, or to run another script than the page's own. All that comes from data is
-escaped: as text by the template's autoescaping, as JSON by escaping what could end the script
-element.
+Styles, scripts, numbers and pictures are in the file. A content security policy forbids the browser
+to fetch anything, or to run other scripts. All values from data are escaped: texts by the
+template's autoescaping, JSON by escaping everything that could end the script element.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _LOADING = "static/loading.js"
 # Parameters of a chain's or a curve's pieces are numbered from 1.
 _PIECE = re.compile(r"_[1-9]\d*$")
 
-# What the page's scripts need; the rest of the content is text in the page already.
+# Keys that the page's scripts need; the rest is text in the page.
 _PAGE_KEYS = ("n", "gpus", "most", "sure", "models", "extra", "unit", "steps")
 _MODEL_KEYS = (
     *("label", "domain", "curves", "shares", "cells", "k_profile", "k_plausible"),
@@ -50,14 +49,14 @@ def page(
     panel: JsonObject | None = None,
     downloads: Mapping[str, str] | None = None,
 ) -> str:
-    """The whole file.
+    """Return the whole file.
 
     Args:
         content: see ``gpucast.show.report.content.content``.
-        version: of gpucast.
-        command: the command line that made the report, to be shown.
-        panel: of a page that files can be loaded on, see ``loading_page``.
-        downloads: texts of files that the page offers to save, by their names.
+        version: version of gpucast.
+        command: the command line that made the report.
+        panel: data of a page that can load files, see ``loading_page``.
+        downloads: texts of files that the page offers to save, by name.
     """
     shown = [n for n in content["gpus"] if n <= content["most"]]
     start = content["n"]["start"]
@@ -92,18 +91,18 @@ def page(
 
 
 def loading_page(panel: JsonObject) -> str:
-    """A page where files are loaded, before there is any answer.
+    """Return a page for loading files, before there is an answer.
 
     Args:
-        panel: ``files`` that are loaded, ``error`` (a line, or None), ``warnings``, ``understood``
-            (lines), ``settings`` [{name, meaning, value}], ``series`` and which is ``chosen``,
-            ``most`` (bytes that may be sent) and ``downloads`` (names).
+        panel: loaded ``files``, ``error`` (a line, or None), ``warnings``, ``understood`` (lines),
+            ``settings`` [{name, meaning, value}], ``series`` and the ``chosen`` one, ``most``
+            (largest upload in bytes) and ``downloads`` (names).
     """
     return _rendered("start.html", (_LOADING,), panel=panel)
 
 
 def _rendered(template: str, names: Sequence[str], **context: object) -> str:
-    """A template with the page's style and the scripts of these names."""
+    """Render a template with the page's style and the named scripts."""
     scripts = [_resource(name) for name in names]
     hashes = Markup(" ").join(map(_hash, scripts))
     own = {"css": _resource("static/report.css"), "scripts": scripts, "script_hashes": hashes}
@@ -134,7 +133,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _chance(share: float | None) -> str:
-    # Some hundred refits know no chance beyond these.
+    # Some hundred refits cannot resolve smaller probabilities.
     if share is None:
         return "-"
     return "> 99 %" if share > 0.99 else "< 1 %" if share < 0.01 else f"{100 * share:.0f} %"
@@ -145,19 +144,19 @@ def _typeset(text: str | None) -> str | None:
 
 
 def _hash(script: str) -> Markup:
-    """As a content security policy names a script that may run; no other does."""
+    """Return the hash by which the content security policy allows a script."""
     digest = hashlib.sha256(script.encode()).digest()
     return Markup(f"'sha256-{base64.b64encode(digest).decode()}'")
 
 
 def _resource(name: str) -> Markup:
-    # The project's own and the vendored files: what is marked as safe comes from nowhere else.
+    # Only the project's own and vendored files are marked as safe.
     folder = importlib.resources.files("gpucast.show.report")
     return Markup(folder.joinpath(name).read_text(encoding="utf-8"))
 
 
 def _shown(model: JsonObject) -> JsonObject:
-    """A model's content with what only the page's text needs."""
+    """Return a model's content with additional values for the page's text."""
     unknown = ("median_relative_error", "held_out_gpus_error", "held_out_n_error")
     quality = dict.fromkeys(unknown) | model["quality"]
     held_out = [e["cv_error"] for e in model["candidates"] if e["model"] == model["chosen"]]
@@ -166,7 +165,7 @@ def _shown(model: JsonObject) -> JsonObject:
     pieces = [parameter for parameter in model["parameters"] if _PIECE.search(parameter["name"])]
     return {
         **model,
-        # Keys that a model file need not have.
+        # Keys that a model file may lack.
         "data": {"digest": None, "what_if": None, **model["data"]},
         "machine": {"id": None, **model["machine"]},
         "observations": {"samples": None, "cells": None, **model["observations"]},

@@ -1,8 +1,8 @@
-"""Tables with sizes down and GPU counts across, made into one with a row a time.
+"""Tables with sizes in rows and GPU counts in columns, converted to a row for each time.
 
 ``atoms, 1 GPU, 2 GPUs, 4 GPUs`` is such a header, also with ``N=2`` or bare numbers. The unit of
-the times stands in brackets beside a count, in the corner, or in a line above the table; else the
-user says it of all: ``--columns seconds=*:ms``.
+the times is in brackets beside a count, in the corner, or in a line above the table; otherwise the
+user states it for all: ``--columns seconds=*:ms``.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from gpucast.data.formats.tables.units import COUNTED, normalized, parse_column_
 from gpucast.errors import InputError
 
 ALL = "*"
-"""What ``--columns`` calls all the columns of GPU counts."""
+"""The name of all columns of GPU counts in ``--columns``."""
 
 
 def melted(grid: Grid, options: Options) -> tuple[Grid, Options, list[str]]:
-    """The table with a row a time, what is said of its columns, and a note; as it is where GPU
-    counts do not stand across.
+    """Return the table with a row for each time, its column options, and a note; unchanged if GPU
+    counts are not in columns.
 
     Raises:
-        InputError: what the columns hold, or in which unit, is not clear.
+        InputError: the content of the columns or their unit is not clear.
     """
     across = counts_across(grid.names)
     given = dict(options.columns)
-    of_all, confirmed = _said_of_all(given)
+    of_all, confirmed = _unit_of_all(given)
     others = {at: name for at, name in enumerate(grid.names) if at not in across}
     if across and len(others) == 1:
-        # The stroke of a corner parts what stands down from what stands across.
+        # The slash in a corner separates the names of rows and columns.
         others = {at: re.sub(r"\s*/\s*gpu\b", "", name, flags=re.I) for at, name in others.items()}
     sizes = given.get("n")
     roles = {role for name in others.values() if name != sizes for role in roles_of(name)}
@@ -63,9 +63,9 @@ def melted(grid: Grid, options: Options) -> tuple[Grid, Options, list[str]]:
     )
 
 
-def _said_of_all(given: dict[str, str]) -> tuple[str | None, bool]:
-    """The unit that the user gave to all columns of counts, and whether they were called so; both
-    are taken out of what was said of columns."""
+def _unit_of_all(given: dict[str, str]) -> tuple[str | None, bool]:
+    """The unit that the user gave to all columns of counts, and whether these were named; both are
+    removed from the column options."""
     confirmed = given.get("gpus") == ALL
     if confirmed:
         del given["gpus"]
@@ -83,7 +83,7 @@ def _said_of_all(given: dict[str, str]) -> tuple[str | None, bool]:
 
 
 def _ask_for_counts(grid: Grid, across: list[int], *, confirmed: bool) -> None:
-    """Bare 1, 2, 3 may as well number repetitions."""
+    """Ask the user, because plain 1, 2, 3 may also number repetitions."""
     names = [grid.names[at] for at in across]
     counts = list(counts_across(grid.names).values())
     beside = " ".join([*grid.above, *(grid.names[at] for at in set(range(across[0])))])
@@ -97,7 +97,7 @@ def _ask_for_counts(grid: Grid, across: list[int], *, confirmed: bool) -> None:
 
 
 def _unit(grid: Grid, across: dict[int, int]) -> str:
-    """The one unit that the header or a line above it speaks of."""
+    """The only unit that the header or a line above it names."""
     beside = [name for at, name in enumerate(grid.names) if at not in across]
     for texts in ([grid.names[at] for at in across], beside, grid.above):
         named = dict.fromkeys(unit for text in texts for unit in _units_in(text))
@@ -116,7 +116,7 @@ def _unit(grid: Grid, across: dict[int, int]) -> str:
 
 
 def _units_in(text: str) -> Iterator[str]:
-    """Units of times that a text names: in brackets, with a stroke, alone, or after "in"."""
+    """Units of time in a text: in brackets, after a slash, alone, or after "in"."""
     words = re.findall(r"[(\[]([^)\]]+)[)\]]", text)
     words += re.findall(r"[^\s,;:()\[\]\\|]+/[^\s,;:()\[\]\\|]+", text)
     words.append(text)
@@ -128,7 +128,7 @@ def _units_in(text: str) -> Iterator[str]:
 
 
 def _with_sizes(grid: Grid, others: dict[int, str]) -> dict[int, str]:
-    """The other columns, with the corner called by what its column counts (``atoms / GPUs``)."""
+    """The other columns, with the corner named after what its column counts (``atoms / GPUs``)."""
     for at, name in others.items():
         stem = re.sub(r"[(\[].*?[)\]]", "", name)
         words = [part for part in re.split(r"[^a-z]+", normalized(stem)) if part]

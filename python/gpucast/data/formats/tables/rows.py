@@ -27,7 +27,7 @@ from gpucast.util.units import duration
 Key = TypeVar("Key", bound=Hashable)
 
 MOST_NAMED = 8
-"""Columns not used that are named; of more, how many."""
+"""Number of unused columns that are named; others are counted."""
 
 _NUMERIC = {
     "n", "gpus", "gpus_per_node", "nodes", "ranks", "instances", TIME, "timestep", "steps",
@@ -46,21 +46,21 @@ class Row:
     decimal: Decimal
 
     def has(self, role: str) -> bool:
-        """Whether there is a value: neither an empty cell nor a word for none."""
+        """Return whether there is a value: neither an empty cell nor a word for none."""
         cell = self.cells.get(role)
         if isinstance(cell, float) and math.isnan(cell):
             return False
         return cell is not None and not (isinstance(cell, str) and is_none(cell))
 
     def text(self, role: str) -> str | None:
-        """A cell's text; None where the column is absent or the cell empty."""
+        """Return the text of a cell; None if the column is absent or the cell is empty."""
         cell = self.cells.get(role)
         if cell is None or (isinstance(cell, float) and math.isnan(cell)):
             return None
         return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
 
     def number(self, role: str) -> Number:
-        """A finite number in SI units. Raises InputError with line and column."""
+        """Return a finite number in SI units. Raises InputError with line and column."""
         cell = self.cells.get(role)
         if cell is None:
             raise self.error(role, f"missing{self._if_above(role)}")
@@ -81,7 +81,7 @@ class Row:
         return value
 
     def _value(self, role: str, cell: object) -> Number | None:
-        """The number that a cell is; behind it may stand the unit that its column has anyway."""
+        """Return the number of a cell, after which the unit of its column may stand."""
         if type(cell) in (int, float):
             return cell  # type: ignore[return-value]
         if not isinstance(cell, str):
@@ -94,9 +94,9 @@ class Row:
         return value
 
     def time(self, role: str) -> float | None:
-        """The time (s) that a cell says by itself, whatever the unit of its column: ``12.5 ms``,
-        ``1-03:12:44``, or a spreadsheet's duration; None: it is a number in that unit, or no time
-        at all. Raises InputError where it is not greater than 0."""
+        """Return the time (s) of a cell that states its own unit: ``12.5 ms``, ``1-03:12:44``, or a
+        spreadsheet's duration; None: it is a number in the unit of its column, or not a time.
+        Raises InputError if it is not greater than 0."""
         cell, unit = self.cells.get(role), self.columns[role].unit
         if unit is None or unit.rank > 1:
             return None
@@ -117,7 +117,7 @@ class Row:
         return seconds
 
     def is_worded(self, role: str) -> bool:
-        """Whether words stand where a number should, and no digits that may be one."""
+        """Return whether a cell for a number holds words without digits."""
         cell = self.cells.get(role)
         return isinstance(cell, str) and not re.search("[0-9]", cell)
 
@@ -128,21 +128,21 @@ class Row:
         return f"; if a blank means the value above it, import with {how}"
 
     def positive(self, role: str) -> Number:
-        """A finite number greater than 0. Raises InputError with line and column."""
+        """Return a finite number greater than 0. Raises InputError with line and column."""
         value = self.number(role)
         if value <= 0:
             raise self.error(role, f"must be greater than 0, got {self.cells[role]}")
         return value
 
     def integer(self, role: str) -> int:
-        """An integer; 1e5 and 1000.0 are integers too. Raises InputError with line and column."""
+        """Return an integer, also for 1e5 and 1000.0. Raises InputError with line and column."""
         value = self.number(role)
         if isinstance(value, float) and not value.is_integer():
             raise self.error(role, f"must be an integer, got {shown(self.cells[role])}")
         return int(value)
 
     def error(self, role: str | None, message: str) -> InputError:
-        """An error about this line, by the column's own name."""
+        """Return an error about this line, with the name of the column."""
         column = self.columns.get(role or "")
         name = role if column is None else column.name
         return InputError(message, file=self.file, line=self.line, field=name)
@@ -156,12 +156,12 @@ def rows(grid: Grid, columns: Columns, decimal: Decimal | None) -> Iterator[Row]
     """The rows below the header.
 
     Raises:
-        InputError: there are none, or nothing tells how their numbers are written.
+        InputError: there are none, or the decimal mark of their numbers is not clear.
     """
     if not grid.rows:
         raise InputError("holds no line below the header", file=grid.file)
     how = decimal or _decimal(grid, columns)
-    # A time stands for one row, whatever its cell looks like.
+    # A time belongs to one row, whatever its cell looks like.
     grid = grid.filled({column.at for role, column in columns.by_role.items() if role != TIME})
     above: dict[str, object] = {}
     for line, values in grid.rows:
@@ -179,18 +179,19 @@ def gathered(
     cell: Callable[[Row], dict[str, object]],
     seconds: Callable[[Row], float],
 ) -> tuple[list[Entry], list[Remark], list[list[Sample]]]:
-    """Rows gathered into records, one record a cell, one sample a row; what to doubt of them: a
-    remark on each cell whose rows differ far more than those of the others; and the rows of each.
+    """Gather rows into records, one for each cell, with a sample for each row; return them with
+    remarks on cells whose rows differ far more than those of others, and with the rows of each.
 
     Args:
         table: rows with a time.
-        options: as the formats'.
-        cell: everything of the record but its seconds; rows that agree in it are one cell.
-        seconds: a row's sample. Rows with a ``repeat`` number are ordered by it, others keep the
-            order of the table.
+        options: as for the formats.
+        cell: all fields of the record except its seconds; rows with equal ones are one cell.
+        seconds: the sample of a row. Rows with a ``repeat`` number are sorted by it, others keep
+            the order of the table.
 
     Raises:
-        InputError: a value out of range, or a repeat number twice in one cell (both lines named).
+        InputError: a value is out of range, or a cell has a repeat number twice (both lines are
+            named).
     """
     samples: dict[tuple[object, ...], list[Sample]] = {}
     records: dict[tuple[object, ...], Any] = {}
@@ -210,7 +211,7 @@ def gathered(
 
 
 def _machine(row: Row, options: Options) -> str:
-    """The machine of a row: GPUs of several models are no one machine's."""
+    """The machine of a row: GPUs of several models make several machines."""
     name, model = row.text("machine"), row.text("gpu_type")
     stated = name or (options.machine if options.machine != UNNAMED or model is None else None)
     return ", ".join(filter(None, (stated, model)))
@@ -221,7 +222,7 @@ def _times(samples: dict[Key, list[Sample]]) -> dict[Key, list[float]]:
 
 
 def _doubt(samples: list[Sample]) -> Remark:
-    """Which rows of a cell are the farthest apart."""
+    """A remark on the rows of a cell that differ most."""
     (_, least, first), (_, most, last) = (
         end(samples, key=lambda each: each[1]) for end in (min, max)
     )
@@ -237,9 +238,9 @@ def _doubt(samples: list[Sample]) -> Remark:
 def notes_of(
     columns: Columns, skipped: int, usual: Collection[str], words: Collection[str] = ()
 ) -> list[str]:
-    """What was read from where, left out and skipped: a line each, as far as there is anything.
+    """Return lines about columns that were read, left out and skipped.
 
-    ``usual``: names of columns that need no word; ``words``: what stands in place of times.
+    ``usual``: names of columns that are not mentioned; ``words``: words in place of times.
     """
     lines = []
     read = [
@@ -263,14 +264,14 @@ def notes_of(
 
 
 def shown(cell: object) -> str:
-    """A cell as a message shows it: on one line, not too long."""
+    """Return a cell as messages show it: on one line, shortened."""
     text = cell if isinstance(cell, str) else str(cell)
     quoted = repr(text) if text.isprintable() else ascii(text)
     return quoted if len(quoted) <= 40 else quoted[:37] + "..."
 
 
 def _unit_beside(column: Column) -> str:
-    """The factor of a column, or its unit where its name does not tell it."""
+    """The factor of a column, or its unit if the name does not state it."""
     if column.scale > 1:
         return f" (times {column.scale:g})"
     unit = None if column.unit is None else column.unit.name
@@ -286,7 +287,7 @@ def _entry(value: dict[str, object], machine: str, options: Options, row: Row) -
 
 
 def _decimal(grid: Grid, columns: Columns) -> Decimal:
-    """How the numbers of a table are written, as far as it matters."""
+    """The decimal mark of a table's numbers, as far as it matters."""
     indices = [column.at for role, column in columns.by_role.items() if role in _NUMERIC]
     texts = [
         column for _, cells in grid.rows for at in indices if isinstance(column := cells[at], str)
@@ -303,7 +304,7 @@ def _decimal(grid: Grid, columns: Columns) -> Decimal:
         )
     if comma is not None:
         return "comma"
-    # Where commas stand between the columns, those within numbers do not mark decimals.
+    # If commas separate the columns, commas within numbers are not decimal marks.
     if either is not None and point is None and grid.delimiter != ",":
         n = columns.by_role.get("n")
         if n and n.counts and n.scale == 1 and "," in either and _is_in(grid, n.at, either):
@@ -330,7 +331,7 @@ _MEASURED = re.compile(r"[$€]? ?([0-9][0-9.,]*[0-9]) ?(?:[×x%]|[a-z]{1,4}(?:/
 
 
 def _beside(grid: Grid) -> Iterator[str]:
-    """The digits of whatever the table measures: ``1.66x``, ``$2.00``, ``1.49 GiB``."""
+    """The digits of quantities in the table: ``1.66x``, ``$2.00``, ``1.49 GiB``."""
     for at, name in enumerate(grid.names):
         texts = [cells[at] for _, cells in grid.rows if cells[at] is not None]
         matches = [_MEASURED.fullmatch(text) for text in texts if isinstance(text, str)]

@@ -1,13 +1,15 @@
-"""Columns without a known name that tell rows of one cell apart: kinds of GPUs, cases, instances.
+"""Columns without a known name that distinguish rows of one cell: kinds of GPUs, cases, instances.
 
-Rows that agree in all that is read are repetitions, unless a column that is not read explains why
-they differ: of two of its values, one takes longer in every cell that has both, by much more than
-that differs between cells. With d_i the difference of their median ln T in cell i of k,
+Rows with equal values in all read columns are repetitions, unless an unread column explains their
+differences: one of two values of this column takes longer in every cell that has both, by much more
+than the difference varies between cells. With d_i the difference of their median ln T in cell i of
+k,
 
     t = mean(d) sqrt(k) / s,    s^2 = (D0 S0^2 + sum (d_i - mean(d))^2) / (D0 + k - 1)
 
-is Student's with D0 + k - 1 degrees of freedom where the values mean nothing and repetitions
-scatter as they do elsewhere (S0, which counts for D0 cells, so that two are no proof by chance).
+has Student's distribution with D0 + k - 1 degrees of freedom if the values mean nothing and
+repetitions scatter as they do elsewhere (S0, which counts for D0 cells, so that two cells are no
+proof by chance).
 """
 
 from __future__ import annotations
@@ -28,27 +30,27 @@ from gpucast.data.formats.tables.rows import shown as shown_cell
 from gpucast.errors import InputError
 
 FACTOR = 1.3
-"""Values that are less apart mislead nobody much; hosts of one kind differ so."""
+"""Smaller differences between values do little harm; hosts of one kind differ as much."""
 CHANCE = 0.002
-"""The chance, for each column, that a table of nothing but repetitions is asked about."""
+"""The probability, for each column, that the user is asked about mere repetitions."""
 SCATTER = 0.15
 """S0: sd of d between cells."""
 FREEDOM = 3
 """D0."""
 MOST_VALUES = 12
-"""A column of more values numbers rows, or measures something."""
+"""A column with more values numbers rows, or measures something."""
 _LABELS = ("case", "program", "machine")
 
 
 def check(
     grid: Grid, columns: Columns, cells: Sequence[Sequence[Sample]], options: Options
 ) -> None:
-    """Raise InputError where a column that is not used tells rows of the same cell apart.
+    """Raise InputError if an unused column distinguishes rows of the same cell.
 
     Args:
         grid, columns: the table.
-        cells: the rows of each cell, with their time (s).
-        options: whose ``columns`` say what the user named.
+        cells: the rows of each cell, with their times (s).
+        options: ``columns`` are those that the user named.
     """
     repeated = [cell for cell in cells if len(cell) > 1]
     if len(repeated) < 2 or options.columns.get("repeat") == REPETITIONS:
@@ -66,7 +68,7 @@ def check(
 
 
 def _has_many(rows: Mapping[int, Cells], at: int) -> bool:
-    """Whether a column has more values than there are kinds of anything."""
+    """Whether a column has too many values to name kinds."""
     values = set()
     for cells in rows.values():
         values.add(str(cells[at]))
@@ -76,20 +78,20 @@ def _has_many(rows: Mapping[int, Cells], at: int) -> bool:
 
 
 def _by_value(cell: Sequence[Sample], at: int, rows: Mapping[int, Cells]) -> dict[str, list[float]]:
-    """Logarithms of a cell's times by a column's value."""
+    """Logarithms of a cell's times, by the value of a column."""
     logs: dict[str, list[float]] = defaultdict(list)
     for _, seconds, row in cell:
         value = rows[row.line][at]
         if value is not None:
-            # Workbooks have whole numbers as floats.
+            # Workbooks store whole numbers as floats.
             text = f"{value:g}" if isinstance(value, float) else str(value)
             logs[text].append(math.log(seconds))
     return logs
 
 
 def _farthest(cells: Sequence[dict[str, list[float]]]) -> tuple[str, str, float] | None:
-    """The value that takes the longest beside another, that one, and by which factor; None: times
-    do not depend on the value, as far as the cells show."""
+    """The two values whose times differ most, the longer first, and the factor; None: the cells
+    show no dependence of times on the value."""
     from scipy.special import stdtr
 
     values = sorted({value for cell in cells for value in cell})
@@ -114,7 +116,7 @@ def _farthest(cells: Sequence[dict[str, list[float]]]) -> tuple[str, str, float]
 
 
 def _ask(name: str, slow: str, fast: str, factor: float, columns: Columns, row: Row) -> None:
-    # More never share a GPU, but GPUs are called by such numbers: 4090.
+    # No more instances share a GPU, but names of GPUs are such numbers: 4090.
     counts = re.fullmatch("[0-9]{1,2} [0-9]{1,2}", f"{slow} {fast}")
     column = shown(name)
     role, what = ("instances", "so many share a GPU") if counts else ("gpu_type", "kinds of GPUs")

@@ -1,7 +1,7 @@
-"""The sheets of a workbook (.xlsx) as rows of cells, as far as they hold anything.
+"""The sheets of a workbook (.xlsx) as rows of cells, without blank rows.
 
-A workbook is a zip archive of XML files. What they take is known, and held against the limits,
-before openpyxl makes objects of them.
+A workbook is a zip archive of XML files. Their sizes are compared with limits before openpyxl makes
+objects of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Sheet:
     """One sheet.
 
     Attributes:
-        rows: line numbers and values of the rows that are not blank, all as long as the longest.
+        rows: line numbers and values of the rows that are not blank, padded to the longest.
         merged: values of cells that are merged with one above, by line and index of the column.
     """
 
@@ -38,15 +38,15 @@ def read(content: bytes, file: str) -> dict[str, Sheet]:
     """The sheets by name.
 
     Raises:
-        InputError: it is larger than is read, or openpyxl is not installed.
-        Exception: of many kinds, none of them promised, where it is no workbook.
+        InputError: it is too large, or openpyxl is not installed.
+        Exception: it is not a workbook; many types are possible.
     """
     try:
         import openpyxl  # type: ignore[import-untyped]
     except ImportError:
         raise InputError("workbooks need openpyxl (pip install openpyxl)", file=file) from None
     with zipfile.ZipFile(io.BytesIO(content)) as archive, warnings.catch_warnings():
-        # What openpyxl leaves out (validation rules, drawings) is nothing that we read.
+        # Parts that openpyxl warns about (validation rules, drawings) are not read.
         warnings.simplefilter("ignore")
         _check(archive, file)
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
@@ -65,8 +65,9 @@ def _check(archive: zipfile.ZipFile, file: str) -> None:
 
 
 def _sheet(sheet: Any, archive: zipfile.ZipFile, lines: Iterator[int], file: str) -> Sheet:
-    """A sheet; ``lines`` of all sheets are looked at, where one cell may stand far below others."""
-    sheet.reset_dimensions()  # what a sheet says of its own size may be anything
+    """A sheet; ``lines`` counts the lines of all sheets, because a cell may stand far below
+    others."""
+    sheet.reset_dimensions()  # the size that a sheet states may be wrong
     rows: list[tuple[int, list[object]]] = []
     width = 0
     for number, cells in enumerate(sheet.iter_rows(), start=1):

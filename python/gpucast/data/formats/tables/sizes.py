@@ -1,8 +1,8 @@
-"""What a column's name says of sizes, and GPU counts as names of columns.
+"""Sizes in the names of columns, and GPU counts as names of columns.
 
-``System size [M atoms]``, ``atoms (x1e6)``, ``cells in thousands``, ``Batch size per GPU``: told by
-the column's name, or by what the user says after a colon: ``--columns n=C:M``. Where GPU counts
-stand across a table, columns are named ``1 GPU``, ``2 GPUs``, ``N=4``, ``8``.
+``System size [M atoms]``, ``atoms (x1e6)``, ``cells in thousands``, ``Batch size per GPU``: the
+unit comes from the column's name, or from the user after a colon: ``--columns n=C:M``. If GPU
+counts are in columns, these are named ``1 GPU``, ``2 GPUs``, ``N=4``, ``8``.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from gpucast.data.formats.tables.units import COUNTED, normalized, share_in
 from gpucast.data.workload import LARGEST_GPUS
 
 MANY = r"(?:(?:#|n|no\.?|nr\.?|num|(?:total_)?number)_of_|#_?|n_?|num_?|n[or]\._?|total_)?"
-"""What stands before a noun where a column counts it: ``# ``, ``n_``, ``No. of ``."""
+"""Words before a noun in the name of a column that counts it: ``# ``, ``n_``, ``No. of ``."""
 
 _COUNTS = rf"{MANY}({'|'.join(COUNTED)})"
 _BATCH = r"(?:global_|total_|effective_)?(?:train_)?batch(?:_size)?"
-# Names of sizes, the best first: of a table that has several, the first is taken.
+# Names of sizes, the best first: if a table has several, the first is taken.
 _NAMES = ("n", _COUNTS, "size|problem_size|system_size", _BATCH, "(?:max_)?concurrency")
-# A batch of this kind is a GPU's own, if the name says so; else nobody can tell.
+# A batch of this kind belongs to a GPU if the name says so; otherwise it is not clear.
 _SMALL_BATCH = r"(?:train_)?(?:micro|mini)_?batch(?:_size)?"
 
 _FACTORS = {
@@ -43,12 +43,12 @@ LARGEST_FACTOR = 1e15
 
 @dataclass(frozen=True)
 class SizeUnit:
-    """What the numbers of a column of sizes are multiplied with, and what they count.
+    """The factor of the numbers in a column of sizes, and what they count.
 
     Attributes:
         factor: a power of ten.
-        counts: in many, as records have it; None: nobody says.
-        share: ``gpus`` or ``ranks`` where sizes are of one of these; None: of all together.
+        counts: the noun in plural, as in records; None: not stated.
+        share: ``gpus`` or ``ranks`` if sizes are those of one of these; None: those of all.
     """
 
     factor: float = 1.0
@@ -57,8 +57,8 @@ class SizeUnit:
 
 
 def parse_size_unit(text: str) -> SizeUnit | None:
-    """What ``k``, ``millions``, ``1e6``, ``x 10^6``, ``M atoms``, ``cells`` or ``per GPU`` say of
-    sizes, also joined; None: none of these."""
+    """Return the meaning of ``k``, ``millions``, ``1e6``, ``x 10^6``, ``M atoms``, ``cells`` or
+    ``per GPU``, also joined; None for other texts."""
     word, share = share_in(_plain(text))
     word = word.removeprefix("in_")
     if word == "local":
@@ -73,7 +73,8 @@ def parse_size_unit(text: str) -> SizeUnit | None:
 
 
 def size_named(name: str) -> tuple[int | None, SizeUnit]:
-    """How good a name of sizes this is, the least the best, None: it is none; and what it says."""
+    """Return the rank of a name of sizes (the smallest is best, None: it is not one) and its
+    unit."""
     word = _plain(name)
     stem = re.sub(r"_?[(\[].*?[)\]]", "", word)
     inner = [parse_size_unit(unit) for unit in re.findall(r"[(\[](.*?)[)\]]", word)]
@@ -98,7 +99,7 @@ def size_named(name: str) -> tuple[int | None, SizeUnit]:
         return rank, unit
     if rank is None and re.fullmatch(_SMALL_BATCH, stem):
         rank = len(_NAMES)
-    # A size of all GPUs goes before one of each, as it needs nothing else.
+    # A size of all GPUs is preferred to one of each, because it needs no other information.
     return rank if rank is None else rank + len(_NAMES), unit
 
 
@@ -106,14 +107,14 @@ _BEHIND = re.compile(r"(?P<digits>.*?[0-9][.,]?) ?(?P<word>[^\W\d_]+[.]?)")
 
 
 def with_factor(text: str) -> tuple[str, float]:
-    """The digits and the factor of ``0.5 M``, ``64k``, ``2 Mio.``; 1 where there is none."""
+    """Return the digits and the factor of ``0.5 M``, ``64k``, ``2 Mio.``; 1 without a factor."""
     match = _BEHIND.fullmatch(text)
     factor = _FACTORS.get(match["word"].casefold()) if match else None
     return (match["digits"], factor) if match and factor else (text, 1.0)
 
 
 def may_be_a_share(name: str) -> bool:
-    """Whether sizes of this name are those of one GPU as often as those of all."""
+    """Return whether sizes of this name may be those of one GPU as well as those of all."""
     word = _plain(name)
     return "batch" in word and not re.search("global|total|effective", word)
 
@@ -128,7 +129,7 @@ def _plain(text: str) -> str:
 
 
 def _factor(word: str) -> float | None:
-    """The factor that a word is: ``k``, ``x1e6``, ``10^6``, ``1,000``."""
+    """The factor of a word: ``k``, ``x1e6``, ``10^6``, ``1,000``."""
     if word in _FACTORS:
         return _FACTORS[word]
     match = _POWER.fullmatch(re.sub("(?<=[0-9])[,'](?=[0-9]{3})", "", word))
@@ -161,7 +162,7 @@ _UNIT = re.compile(r"_?[(\[].*?[)\]]")
 
 
 def counts_across(names: Sequence[str]) -> dict[int, int]:
-    """GPU counts by index of the columns that are named by one; empty unless there are two and all
+    """Return the GPU counts of columns named by one, by index; empty unless there are two and all
     differ."""
     counts_by_column = {}
     for at, name in enumerate(names):
@@ -174,5 +175,5 @@ def counts_across(names: Sequence[str]) -> dict[int, int]:
 
 
 def is_worded(name: str) -> bool:
-    """Whether the name of such a column says that it is a count of GPUs."""
+    """Return whether the name of such a column states that it is a GPU count."""
     return re.search("[a-z]", _UNIT.sub("", normalized(name))) is not None

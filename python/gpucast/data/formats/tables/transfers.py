@@ -1,6 +1,6 @@
 """Transfer times in a table: ``bytes,seconds,route`` (optional ``path``, ``memory``).
 
-Rows that agree in everything but seconds become one record with several samples.
+Rows that differ only in seconds become one record with several samples.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ENDS = {
     "local": ("gpu0", "gpu0"),
     "net": ("node0", "node1"),
 }
-"""Where a copy of each route starts and ends; the table does not name GPUs or nodes."""
+"""Start and end of a copy on each route; the table does not name GPUs or nodes."""
 
 
 def read(grid: Grid, options: Options) -> Imported:

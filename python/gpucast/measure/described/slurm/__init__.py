@@ -1,11 +1,11 @@
 """Campaigns of described programs through Slurm (docs/how-to/cluster.md).
 
-options   what the user says to sbatch, and what each job asks for
-work      what one job is to do, and what it has written so far
+options   sbatch's options: what the user gives, and what each job requests
+work      the visits of one job, and the records that it has written so far
 inside    what a job does on its node
-queue     Slurm's queue, as squeue tells it, and submitit's jobs in it
-jobs      the jobs of a campaign: submitted, found again, cancelled
-losses    what becomes of visits that a job left undone
-batches   which visits are worth a job next, and the budget of all starts together
-campaign  all of it, into the file of records
+queue     Slurm's queue as squeue lists it, and submitit's jobs in it
+jobs      the jobs of a campaign: submits, adopts and cancels them
+losses    decides what happens to visits that a job left undone
+batches   chooses the visits of the next jobs within the budget of all starts together
+campaign  runs the campaign and records its results
 """

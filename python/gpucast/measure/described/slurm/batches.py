@@ -1,9 +1,8 @@
-"""Which visits the next jobs are to make, which of them go into one job, and what they may cost;
-and all jobs that a campaign would submit.
+"""Chooses the visits of the next jobs within the budget, and groups them into jobs.
 
-A batch is chosen before the one before it has come home: visits that are queued count as made.
-Batches are large, since each waits in the queue: two have 40 % of the budget each at most, and the
-rest confirms.
+A batch is chosen before the previous one has finished: queued visits count as made. Batches are
+large, since each has to wait in the queue: two may each use up to 40 % of the budget, and the rest
+confirms their results.
 """
 
 from __future__ import annotations
@@ -32,24 +31,24 @@ SHARE = 0.4
 """The share of the whole budget that one batch may take."""
 
 SEED = START + 2
-"""Cells of a batch before it is known what visits take, or what a fit says."""
+"""Cells of a batch while visit times or the fit are not known."""
 
 MOST_JOBS = 8
-"""In the queue or running, at once."""
+"""Most jobs in the queue or running at once."""
 
 _FILL = 0.8
-"""The share of a job's time for visits that its visits are expected to take."""
+"""The share of a job's usable time that its visits are planned to fill."""
 
 
 class Wanted:
-    """Says what is worth a job.
+    """Chooses the visits that the next jobs make.
 
     Attributes:
-        batch_jobs: jobs of the last batch, which share what was left of the budget.
+        batch_jobs: number of jobs of the last batch, which share the budget that remained.
     """
 
     def __init__(self, run: DescribedRun, costs: VisitCosts, limit: float) -> None:
-        """``run``: kept up to date by the caller; ``limit``: seconds that a job may take."""
+        """``run`` is kept up to date by the caller; ``limit`` is the longest time of a job (s)."""
         self._run = run
         self._visits = run.visits
         self._costs = costs
@@ -57,7 +56,7 @@ class Wanted:
         self.batch_jobs = 0
 
     def of_grid(self, queued: Set[Key]) -> Iterable[tuple[int, list[Run]]]:
-        """Visits that are neither made nor queued: of each round, for each shape."""
+        """Yield the visits that are neither made nor queued, by round and shape of job."""
         for number in range(1, self._visits.most + 1):
             missing = [
                 run
@@ -71,9 +70,10 @@ class Wanted:
                     yield number, some
 
     def of_batch(self, live: int, queued: Sequence[Cell]) -> Iterable[tuple[int, list[Run]]]:
-        """The next visits for what is left of the budget, once half of the last batch is home.
+        """Yield the next visits within the remaining budget, once half of the last batch has ended.
 
-        ``live``: jobs in the queue or running; ``queued``: a cell for each of their visits.
+        ``live`` is the number of jobs queued or running; ``queued`` has a cell for each of their
+        visits.
         """
         visits = self._visits
         if live > self.batch_jobs // 2 or ended_by(visits.until):
@@ -93,14 +93,15 @@ class Wanted:
             yield 1 + max(visits.counts[run.cell] for run in some), some
 
     def _in_time(self, runs: Sequence[Run]) -> Iterable[list[Run]]:
-        """As many together as a job's time limit lets end, as far as their costs are known."""
+        """Group runs so that each group fits into a job's time limit, if costs are known."""
         known = self._costs.are_known
         return within_limit(
             runs, lambda run: self._costs.seconds(run.cell) if known else 0.0, self._limit
         )
 
     def _planned(self, open_: Sequence[Cell], left: float) -> list[Cell]:
-        """The visits that would make all answers sure, if there are questions and it is known."""
+        """Return the planned visits that would answer all questions, as far as the budget
+        allows."""
         (until,) = self._visits.until.values() or (None,)
         if until is None or until.plan is None:
             return []
@@ -121,28 +122,28 @@ def next_batch(
     known: bool,
     asked: bool,
 ) -> list[Cell]:
-    """Cells to visit once each, that together take no more than is left, or a batch's share; empty
-    where nothing can be said before a visit that is queued comes home.
+    """Return cells to visit once each, whose total cost is at most the remaining budget and a
+    batch's share of the whole; none if the choice has to wait for a queued visit.
 
     Args:
-        open_: those that may be visited once more.
-        queued: under way or in the queue, a cell for each visit.
-        visits: how many each cell has had.
-        costs: of a visit; ``known``: whether anything is known of them.
-        left: of the budget, without what is queued; ``whole``: all of it.
-        asked: whether a fit is to say what to visit, for which few cells are enough.
+        open_: cells that may be visited once more.
+        queued: a cell for each visit that is running or queued.
+        visits: number of visits of each cell.
+        costs: cost of a visit; ``known``: whether costs can be predicted yet.
+        left: remaining budget without queued visits; ``whole``: the whole budget.
+        asked: whether the campaign has questions; a fit, for which few cells suffice, then chooses.
     """
     if queued and (asked or not known):
         return []
     ordered = in_turn(open_, Counter(visits) + Counter(queued))
-    if not known:  # the cheapest begin
+    if not known:  # start with the cheapest
         return sorted(ordered[:SEED], key=lambda cell: cell.n / cell.gpus)
     affordable = [cell for cell in ordered if costs(cell) <= left]
     return up_to(min(left, SHARE * whole), affordable[: SEED if asked else None], costs)
 
 
 def by_shape(runs: Iterable[Run]) -> list[list[Run]]:
-    """Runs that one job may make, in their order: those that ask for the same."""
+    """Group runs that one job may make, because they need the same resources."""
     shapes: dict[Shape, list[Run]] = {}
     for run in runs:
         shapes.setdefault(Shape.of(run), []).append(run)
@@ -152,9 +153,9 @@ def by_shape(runs: Iterable[Run]) -> list[list[Run]]:
 def within_limit(
     visits: Iterable[T], seconds: Callable[[T], float], limit: float
 ) -> Iterator[list[T]]:
-    """As many visits together as a job's time limit lets end, at least one.
+    """Group visits so that each group fits into a job's time limit, at least one in each.
 
-    ``seconds``: of a visit, 0 where nobody knows; ``limit``: of a job, in seconds.
+    ``seconds`` returns a visit's time, 0 if unknown; ``limit`` is the time limit of a job (s).
     """
     most = _FILL * (limit - RESERVE_SECONDS)
     some: list[T] = []
@@ -171,12 +172,12 @@ def within_limit(
 
 
 class SharedBudget(Budget):
-    """What a campaign may spend, by whichever start of it."""
+    """The budget of a campaign, shared by all its starts."""
 
     def __init__(
         self, request: Request, costs: VisitCosts, queued: Callable[[], Iterable[Cell]]
     ) -> None:
-        """``queued``: a cell for each visit that jobs still have to make."""
+        """``queued`` yields a cell for each visit that jobs still have to make."""
         super().__init__(request.budget, request.gpu_hours)
         self._costs = costs
         self._queued = queued
@@ -198,16 +199,16 @@ class SharedBudget(Budget):
         self._used += self._share(seconds, gpus)
 
     def unspent(self) -> float:
-        """The part that no start has spent yet."""
+        """The part of the budget that is not spent yet."""
         return self.whole - self._used
 
     def left(self) -> float:
-        """The part that will be left when the queued visits are made."""
+        """The part of the budget that will remain after the queued visits."""
         queued = sum(map(self._costs, self._queued())) if self._costs.are_known else 0.0
         return self.unspent() - queued
 
     def _failed_before(self, note: Note, ours: Set[str]) -> float:
-        """The cost of a visit that failed, if the note is about one of an earlier job."""
+        """Return the cost of a failed visit, if the note is about one made by an earlier job."""
         about = note.about or {}
         seconds, gpus, digest = about.get("seconds"), about.get("gpus"), about.get("digest")
         if about.get("job") is None or not isinstance(digest, str) or digest not in ours:
@@ -222,10 +223,10 @@ class SharedBudget(Budget):
 
 @dataclass(frozen=True)
 class PlannedJob:
-    """A job, and what it would do in order.
+    """A job that a campaign would submit, with its visits in order.
 
     Attributes:
-        options: of sbatch.
+        options: options of sbatch.
     """
 
     gpus: int
@@ -233,13 +234,13 @@ class PlannedJob:
     visits: list[PlannedVisit]
 
     def to_dict(self) -> dict[str, object]:
-        """One JSON object; visits by their number in the plan's list."""
+        """One JSON object; ``visits`` is their number."""
         return {"gpus": self.gpus, "options": self.options, "visits": len(self.visits)}
 
 
 def jobs_of(plan: Plan, request: Request, options: Options) -> list[PlannedJob]:
-    """The jobs for a plan's visits: for each round and shape of cells one, or as many as their time
-    limits need."""
+    """Return the jobs for a plan's visits: one for each round and shape, or several if the time
+    limit requires it."""
     shapes = {(run.cell.n, run.cell.gpus): Shape.of(run) for run in request.runs}
     jobs: dict[tuple[int, Shape], list[PlannedVisit]] = {}
     for visit in plan.visits:

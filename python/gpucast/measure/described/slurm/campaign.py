@@ -1,8 +1,8 @@
-"""A described program's cells through Slurm: one job for each GPU count and round.
+"""Measures a described program's cells through Slurm: a job for each GPU count and round.
 
-The file of records is the truth, and each job's own file until what it says has been taken over.
-A client is killed at any moment without loss: the next one finds the jobs in their folder beside
-the file (``jobs``), takes over what they wrote, and submits what is missing.
+Each job writes a file of its own, whose records are then copied into the campaign's file. The
+client may be killed at any moment without loss: the next one finds the jobs in their folder beside
+the file (``jobs``), copies what they wrote, and submits what is missing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _AGAIN_SECONDS = 20.0  # after sbatch failed
 
 
 class SlurmCampaign:
-    """Measures a described program's cells by jobs."""
+    """Measures a described program's cells by Slurm jobs."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class SlurmCampaign:
     ) -> None:
         """
         Args:
-            options: None: submit nothing, end the jobs that there are.
-            quiet: do not say which jobs were submitted.
+            options: None to submit nothing and cancel the existing jobs.
+            quiet: do not report submitted jobs.
         """
         self._request = request
         self._program = request.program
@@ -87,18 +87,19 @@ class SlurmCampaign:
         self._wanted = Wanted(self._run, self._costs, limit)
 
     def _machine(self) -> Machine:
-        """The cluster's partition: cells of one are compared, whichever of its nodes ran them."""
+        """Return the machine record of the cluster's partition: all its nodes count as one
+        machine."""
         partition = None if self._options is None else self._options.partition
         where = [cluster_name(), *([partition] if partition else [])]
         made = jsonl.made(Machine, id="slurm", host="-".join(where))
         for text in self._jobs.adopt():
             self._watcher.say(text)
-        # Written with the first record of it: until then the jobs alone know its id.
-        there = [live.work.machine for live in self._jobs.live]
-        if self._options is None:  # of whichever jobs there were
-            there += self._store.machines
+        # Its record is written with the first step; until then only the jobs know its id.
+        candidates = [live.work.machine for live in self._jobs.live]
+        if self._options is None:  # whichever machine the jobs were for
+            candidates += self._store.machines
         named = self._request.machine
-        for known in there:
+        for known in candidates:
             name, _, label = known.id.rpartition("/")
             same = self._options is None or known.host == made.host
             if same and label == self._path and named in (None, name):
@@ -106,8 +107,8 @@ class SlurmCampaign:
         return identified(self._store, made, self._path, named)
 
     def run(self) -> Report:
-        """Measure all that is not in the file yet, or what the budget allows; a campaign whose jobs
-        are cancelled ends early."""
+        """Measure what the file does not hold yet, as far as the budget allows. A campaign whose
+        jobs are cancelled ends early."""
         if self._jobs.live:
             self._watcher.say(f"{_jobs(self._jobs.live)} of an earlier start found")
         elif self._options is None:
@@ -136,13 +137,13 @@ class SlurmCampaign:
         return report
 
     def _collect(self) -> None:
-        """Take over what jobs have written, and deal with those that are over."""
+        """Copy what jobs have written, and retire jobs that have ended."""
         for live in list(self._jobs.live):
-            over = live.job.done()  # before the last look into its file
+            over = live.job.done()  # before its file is read the last time
             for record in live.part.new():
                 self._take(live, record)
             if not over:
-                self._say_what_it_waits_for(live)
+                self._report_wait(live)
             else:
                 self._store.sync()
                 self._account(live)
@@ -150,17 +151,17 @@ class SlurmCampaign:
                 if live.made and self._request.chooses:
                     self._run.fit()
 
-    def _say_what_it_waits_for(self, live: LiveJob) -> None:
+    def _report_wait(self, live: LiveJob) -> None:
         why = live.waits_for
         if why is not None and f"{live.id} {why}" not in self._waits:
             self._waits.add(f"{live.id} {why}")
             self._watcher.say(f"job {live.id} waits: {why}")
 
     def _take(self, live: LiveJob, record: Record) -> None:
-        """A record of a job's, unless the file has it."""
+        """Copy a record of a job, unless the file has it."""
         if isinstance(record, Machine):
             if all(known.id != record.id for known in self._store.machines):
-                self._store.append(record)  # each part begins with it
+                self._store.append(record)  # every job's file begins with it
         elif isinstance(record, Step) and record.visit is not None:
             self._take_step(live, record)
         elif isinstance(record, Note):
@@ -187,7 +188,7 @@ class SlurmCampaign:
         if not isinstance(digest, str) or not isinstance(number, int):
             node = about.get("node")
             if node in self._nodes:
-                return  # what is at work there differs from job to job
+                return  # report each node once: its other users differ from job to job
             self._nodes.add(node)
             if self._store.note(note.machine, self._path, note.text, **about):
                 self._watcher.say(f"note: {note.text}")
@@ -195,7 +196,7 @@ class SlurmCampaign:
         live.failed.add((digest, number))
         told = any(isinstance(entry, Note) and entry == note for entry in self._store.entries)
         if told and live.adopted:
-            return  # an earlier start said it; this one tries the cell again
+            return  # an earlier start reported it; this one tries the cell again
         run = self._by_digest.get(digest)
         if run is not None and note.machine == self._cluster.id:
             seconds = about.get("seconds")
@@ -209,7 +210,7 @@ class SlurmCampaign:
         self._watcher.say(note.text)
 
     def _account(self, live: LiveJob) -> None:
-        """Why a job that is over left visits undone, if it did, and what becomes of them."""
+        """Report why an ended job left visits undone, and try these again or give them up."""
         lost, shape = self._undone(live), live.work.shape
         verdict = self._losses.after(
             EndedJob(
@@ -231,7 +232,7 @@ class SlurmCampaign:
                 self._run.fail(run.cell, note.text, **(note.about or {}))
                 self._store.sync()
 
-    # ---- what is submitted ----
+    # ---- submission ----
 
     def _submit(self) -> None:
         if self._options is None or time.monotonic() < self._not_before:
@@ -259,7 +260,7 @@ class SlurmCampaign:
                 )
 
     def _ask_later(self, error: NotSubmittedError) -> None:
-        """A queue that takes no jobs for now is asked again."""
+        """Wait before submitting again to a queue that takes no jobs at present."""
         self._refusals += 1
         if not self._jobs.live and self._refusals > TRIES:
             raise error
@@ -267,10 +268,10 @@ class SlurmCampaign:
         self._not_before = time.monotonic() + _AGAIN_SECONDS
 
     def _leave_out(self, work: Work, error: NotSubmittedError) -> None:
-        """Cells whose jobs the cluster will never run.
+        """Leave out cells whose jobs the cluster will never run.
 
         Raises:
-            InputError: no job of this start was taken.
+            InputError: the cluster accepts no job of this campaign.
         """
         shape = work.shape
         cells = [run.cell for run in self._request.runs if Shape.of(run) == shape]
@@ -288,7 +289,7 @@ class SlurmCampaign:
         numbered = tuple((run, visited.next(run.cell) if chooses else round_) for run in runs)
         allowance = None
         if self._request.has_budget:
-            # Jobs of one batch share it; where costs are not known, each stops by itself.
+            # Jobs of one batch share the budget; a job stops when its allowance is used up.
             allowance = max(self._budget.left(), 0.0) / max(1, self._wanted.batch_jobs)
             if self._costs.are_known:
                 allowance = max(allowance, sum(self._costs(run.cell) for run in runs))
@@ -299,7 +300,7 @@ class SlurmCampaign:
         )  # fmt: skip
 
     def _queued(self) -> set[Key]:
-        """Visits of cells of ours that jobs still have to make."""
+        """Return the visits of this campaign's cells that jobs still have to make."""
         return {
             key
             for live in self._jobs.live

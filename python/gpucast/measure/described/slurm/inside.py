@@ -1,4 +1,4 @@
-"""What a job does on its node: one visit after the other, each into the job's own file."""
+"""Runs within a job, on its node: makes one visit after the other and records them in a file."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gpucast.measure.store import Store
 from gpucast.util.signals import handled
 
 GRACE_SECONDS = 0.3
-"""A program of a job that is cancelled may die of the same signal a little before we hear of it."""
+"""When a job is cancelled, its program may die a little before we get the same signal."""
 
 
 class _EndsError(BaseException):
-    """The job ends: its time is over, or somebody cancels it or puts it back into the queue."""
+    """The job must end: its time is over, or it was cancelled or requeued."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -31,19 +31,19 @@ class _EndsError(BaseException):
 
 
 def run_cells(work: Work) -> str:
-    """Make the visits of a job that its file does not hold yet: a job that Slurm puts back into the
-    queue goes on where it was.
+    """Make the visits of a job that its file does not hold yet; a requeued job so goes on where it
+    stopped.
 
     Returns:
-        done, or why not all were made: allowance or time (no other was begun), or timeout (one was
-        ended half-way).
+        ``done``, or why not all were made: ``allowance`` or ``time`` (no further visit was begun),
+            or ``timeout`` (a visit was interrupted).
 
     Raises:
-        SystemExit: somebody ends the job; only the queue knows whether it will be started again.
+        SystemExit: the job was cancelled or requeued; only the queue knows which.
     """
     job = os.environ["SLURM_JOB_ID"]
-    # SIGTERM (scancel, requeue) and SIGUSR2 (the time is nearly over) end the visit under way and
-    # its program. submitit would go on until it is killed, or put the job into the queue.
+    # SIGTERM (scancel, requeue) and SIGUSR2 (the time is nearly over) end the current visit and its
+    # program. submitit's own handlers would go on until killed, or requeue the job.
     with handled(dict.fromkeys((signal.SIGTERM, signal.SIGUSR2), _end)):
         try:
             with Store(part_of(work.folder, job)) as store:
@@ -57,7 +57,7 @@ def run_cells(work: Work) -> str:
 
 
 def _make_visits(work: Work, job: str, store: Store) -> str:
-    """Make the visits of ``run_cells``, with its answers."""
+    """Make the visits, and return what ``run_cells`` returns."""
     program, path = work.program, work.program.path
     gpus = gpus_here(path, program.environment, program.launcher)
     here = possible([run for run, _ in work.visits], gpus, _log)
@@ -97,18 +97,18 @@ def _make_visits(work: Work, job: str, store: Store) -> str:
 
 
 def _changed(work: Work, run: Run, number: int) -> Note | None:
-    """Why a run is not what was queued; None: it is."""
+    """Return a note if the run differs from what was queued; else None."""
     try:
         if run_of(work.program, run.cell.n, run.cell.gpus).digest == run.digest:
             return None
-        why = "its program or files are others than when it was queued"
+        why = "its program or files have changed since it was queued"
     except GpucastError as error:
         why = str(error)
     return failure(run, number, why, [], 0.0)
 
 
 def _log(text: str) -> None:
-    """A line in the job's log."""
+    """Write a line into the job's log."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -1,8 +1,8 @@
-"""The jobs of a campaign: submitted, found again, cancelled. Their folder is the book of them.
+"""The jobs of a campaign: submits, adopts and cancels them. Their folder is the list of jobs.
 
-A job that is submitted has its work in ``ID_submitted.pkl``, under which name submitit puts it
-once sbatch has said the number; a job without that file never begins its work. So a client that is
-killed at any moment loses no job that could do something.
+The work of a submitted job is in ``ID_submitted.pkl``: submitit gives it that name once sbatch has
+returned the job's number, and a job without that file does nothing. A client may thus be killed at
+any moment without losing track of a job that does work.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ _FOR_NOW = re.compile(
     r"submit limit|MaxSubmit|AssocGrp|QOS.*Limit",
     re.IGNORECASE,
 )
-"""What sbatch says where the controller does not answer, or takes no more jobs for now."""
+"""sbatch's messages when the controller does not answer, or accepts no more jobs at present."""
 
 
 class NotSubmittedError(GpucastError):
-    """sbatch refused a job; the message is what it said."""
+    """sbatch refused a job; the message is sbatch's."""
 
     @property
     def is_for_now(self) -> bool:
-        """Whether it may take the job later."""
+        """Whether sbatch may accept the job later."""
         return _FOR_NOW.search(str(self)) is not None
 
 
 @dataclass
 class LiveJob:
-    """A job that has been submitted and not been dealt with.
+    """A submitted job whose results have not all been copied.
 
     Attributes:
         adopted: whether an earlier start of the campaign submitted it.
-        made: visits that its records brought.
+        made: number of visits in its records.
     """
 
     job: queue.QueuedJob
@@ -78,25 +78,26 @@ class LiveJob:
 
     @property
     def state(self) -> str:
-        """Slurm's word, or UNKNOWN."""
+        """Slurm's name of its state, or UNKNOWN."""
         return str(self.job.state)
 
     @property
     def waits_for(self) -> str | None:
-        """Why it may wait long, in Slurm's words; None: it runs, or other jobs are before it."""
+        """Slurm's reason why it may wait long; None if it runs or is simply queued behind other
+        jobs."""
         why = str(self.job.get_info(mode="cache").get("Why", ""))
         usual = ("", "None", "Priority", "Resources", "BeginTime")
         return why if self.state == "PENDING" and why not in usual else None
 
     @property
     def answer(self) -> str | None:
-        """The answer of ``run_cells``; ``error``: it raised one; None: the job died."""
+        """What ``run_cells`` returned; ``error`` if it raised one, None if the job died."""
         if not self.job.paths.result_pickle.exists():
             return None
         return "error" if self.job.exception() is not None else self.job.result()
 
     def under_way(self) -> tuple[str, int] | None:
-        """The visit during which it died."""
+        """Return the visit during which it died."""
         try:
             digest, number = marker_of(self.work.folder, self.id).read_text("ascii").split()
             return digest, int(number)
@@ -104,7 +105,7 @@ class LiveJob:
             return None
 
     def last_line(self) -> str:
-        """The last line of its log that holds anything."""
+        """Return the last line of its log that is not empty."""
         try:
             text = self.job.paths.stdout.read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -114,21 +115,21 @@ class LiveJob:
 
 
 class Jobs:
-    """The jobs of the campaign whose folder this is."""
+    """The jobs of a campaign, in the campaign's folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
         token = hashlib.sha256(str(self.folder).encode()).hexdigest()[:8]
         self._name = f"gpucast-{token}"
         self.live: list[LiveJob] = []
-        # gpucast says itself that a queue does not answer.
+        # gpucast itself reports a queue that does not answer.
         logging.getLogger("submitit").setLevel(logging.ERROR)
 
     def adopt(self) -> list[str]:
-        """Take over the jobs of earlier starts; what was left of a killed one is removed.
+        """Adopt the jobs of earlier starts, and remove what a killed start left behind.
 
         Returns:
-            A line for each thing that people should know.
+            Messages for the user.
         """
         messages = []
         if self.folder.is_dir():
@@ -147,7 +148,7 @@ class Jobs:
         known = {live.id for live in self.live}
         for row in queue.listed() or []:
             ours = row.name.startswith(self._name) and row.state not in queue.ENDED
-            if ours and row.job not in known:  # submitted by a start that was killed meanwhile
+            if ours and row.job not in known:  # its client was killed before it could be listed
                 subprocess.run(["scancel", row.job], check=False, stderr=subprocess.DEVNULL)
         return messages
 
@@ -165,7 +166,7 @@ class Jobs:
             nodes=work.shape.nodes,
             signal_delay_s=_SIGNAL_SECONDS,
             stderr_to_stdout=True,
-            use_srun=False,  # cells call srun or mpirun themselves
+            use_srun=False,  # runs call srun or mpirun themselves
             additional_parameters=dict(options),
         )
         with _uninterrupted():
@@ -179,38 +180,38 @@ class Jobs:
         return made
 
     def retire(self, live: LiveJob) -> None:
-        """Forget a job that is over, and remove its files, whose records have been taken over."""
+        """Forget an ended job whose records have been copied, and remove its files."""
         self.live.remove(live)
         for left in live.work.logs.glob(f"*{workdir_ending(live.id)}"):
             shutil.rmtree(left, ignore_errors=True)
         self._remove(live.job)
 
     def cancel(self) -> None:
-        """Tell Slurm to end all."""
+        """Cancel all jobs."""
         for live in self.live:
             if not live.job.done():
                 live.job.cancel(check=False)
 
     def close(self) -> None:
-        """Remove the folder, unless jobs are left in it; Slurm may have written late to logs."""
+        """Remove the folder unless it still has jobs; Slurm may have added to its logs late."""
         if not self.live:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _tidy(self) -> None:
-        """Remove the files that submitit leaves after a submission and no job reads."""
+        """Remove the files that submitit leaves after a submission and that no job reads."""
         for path in self.folder.iterdir():
             if _LEFT.fullmatch(path.name):
                 path.unlink(missing_ok=True)
 
     def _remove(self, job: queue.QueuedJob) -> None:
-        # The book last: a client that is killed in between removes the rest at its next start.
+        # The submission file goes last: a start after a kill in between then removes the rest.
         files = self.folder.glob(f"{job.job_id}[._]*")
         for path in sorted(files, key=lambda path: path.name.endswith(_SUBMITTED)):
             path.unlink(missing_ok=True)
 
 
 def cluster_name() -> str:
-    """As Slurm has it; ``slurm`` where it does not say."""
+    """Return the cluster's name; ``slurm`` if Slurm does not tell it."""
     try:
         done = subprocess.run(
             ["scontrol", "show", "config"], capture_output=True, text=True, check=True
@@ -222,7 +223,7 @@ def cluster_name() -> str:
 
 
 def _message_of(error: BaseException) -> str:
-    """The line that sbatch printed, out of submitit's message."""
+    """Extract the line that sbatch printed from submitit's message."""
     lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
     errors = [line for line in lines if "error:" in line]
     return (errors or lines or [type(error).__name__])[-1][:300]
@@ -230,7 +231,7 @@ def _message_of(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C and SIGTERM wait until a job that sbatch took is in the book."""
+    """Delay Ctrl-C and SIGTERM until a job that sbatch accepted is listed."""
     came: list[tuple[int, FrameType | None]] = []
     later = dict.fromkeys((signal.SIGINT, signal.SIGTERM), lambda *sent: came.append(sent))
     try:

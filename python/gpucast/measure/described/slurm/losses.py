@@ -1,4 +1,4 @@
-"""What becomes of visits that a job left undone: another job tries them, or they are given up."""
+"""Decides whether visits that a job left undone are tried again or given up."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from gpucast.measure.described.slurm.options import Shape
 from gpucast.measure.described.slurm.work import Key
 
 TRIES = 3
-"""Jobs of one shape that may end without a visit, and jobs that may end during the same one."""
+"""How many jobs of one shape may end without a visit, or during the same visit."""
 
 _BY_OTHERS = frozenset({"CANCELLED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED", "GONE",
                         "DEADLINE"})  # fmt: skip
-"""Ends for which the job's own work is not to blame."""
+"""States in which jobs end for reasons other than their own work."""
 
 _ENDS = {"timeout": "TIMEOUT", "error": "FAILED"}
-"""Slurm's words for what jobs answer; squeue may not know it yet."""
+"""Slurm's states by what ``run_cells`` returned; squeue may not know them yet."""
 
 
 @dataclass(frozen=True)
 class EndedJob:
-    """A job that is over.
+    """A job that has ended.
 
     Attributes:
-        lost: visits that it left undone; ``made``: those that its records brought.
-        answer: what ``run_cells`` returned, ``error`` where it raised one, None where it died.
-        state: Slurm's word.
+        lost: visits that it left undone; ``made``: number of visits in its records.
+        answer: what ``run_cells`` returned; ``error`` if it raised one, None if the job died.
+        state: Slurm's name of its state.
         under_way: the visit during which it ended.
         last_line: the last line of its log.
     """
@@ -43,9 +43,8 @@ class EndedJob:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Attributes:
-    ended: how the job ended, if people should know.
-    given_up: visits that no other job tries, and ``why``.
+    """Attributes: ended: how the job ended, if the user should know. given_up: visits that are not
+    tried again, and ``why``.
     """
 
     ended: str | None = None
@@ -54,14 +53,14 @@ class Verdict:
 
 
 class Losses:
-    """Counts what jobs die of."""
+    """Counts failures of jobs, by visit and by shape."""
 
     def __init__(self) -> None:
         self._deaths: Counter[Key] = Counter()
         self._barren: Counter[Shape] = Counter()
 
     def after(self, job: EndedJob) -> Verdict:
-        """The verdict on a job's end, given all before."""
+        """Return the verdict on a job's end, given all earlier ones."""
         if job.made or not job.lost:
             del self._barren[job.shape]
         if not job.lost or job.answer in ("time", "allowance"):

@@ -1,4 +1,4 @@
-"""What the user says to sbatch, and what each job asks for."""
+"""sbatch's options: what the user gives, and what each job requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST_SECONDS = 300.0
 """Shortest time limit of a job: Slurm may warn of its end more than a minute early."""
 
 RESERVE_SECONDS = 90.0
-"""Seconds of a job's time limit that are left for an orderly end."""
+"""Seconds of a job's time limit that are reserved for an orderly end."""
 
 _SHORT = {"A": "account", "C": "constraint", "G": "gpus", "N": "nodes", "c": "cpus-per-task",
           "n": "ntasks", "p": "partition", "q": "qos", "t": "time", "w": "nodelist",
@@ -45,10 +45,10 @@ _TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 
 @dataclass(frozen=True, order=True)
 class Shape:
-    """What cells of one job have in common.
+    """The resources that all cells of one job need.
 
     Attributes:
-        ranks: processes; 0 where nobody said.
+        ranks: number of processes; 0 if not stated.
     """
 
     gpus: int
@@ -57,7 +57,7 @@ class Shape:
 
     @classmethod
     def of(cls, run: Run) -> Shape:
-        """The shape of a cell's run."""
+        """Return the shape of a cell's run."""
         return cls(run.cell.gpus, run.nodes, run.ranks or 0)
 
 
@@ -66,8 +66,8 @@ class Options:
     """Options of sbatch.
 
     Attributes:
-        given: by long name; True: an option without a value.
-        seconds: time limit of a job.
+        given: the user's options by long name; True for an option without a value.
+        seconds: time limit of a job (s).
     """
 
     given: dict[str, str | bool]
@@ -80,10 +80,10 @@ class Options:
         return value if isinstance(value, str) else None
 
     def of_job(self, shape: Shape, path: str) -> dict[str, str | bool]:
-        """All that a job of this shape asks sbatch for; what the user gave takes precedence.
+        """Return sbatch's options for a job of this shape; the user's own take precedence.
 
-        On the path ``host`` the GPU count is one of cores. A rank is a task, since launchers take
-        their slots from these.
+        On the path ``host`` the GPU count is a number of cores. A rank is a task, since launchers
+        derive their slots from tasks.
         """
         tasks = max(1, math.ceil(shape.ranks / shape.nodes))
         asked: dict[str, str | bool] = {"nodes": str(shape.nodes)}
@@ -107,11 +107,12 @@ class Options:
 
 
 def parse(text: str) -> Options:
-    """``--partition=gpu --time 1:00:00 -A account``: as sbatch reads it; values may hold
-    ``{gpus}``, ``{nodes}`` and ``{ranks}``.
+    """Parse options such as ``--partition=gpu --time 1:00:00 -A account`` as sbatch does; values
+    may contain ``{gpus}``, ``{nodes}`` and ``{ranks}``.
 
     Raises:
-        InputError: what is no option, is gpucast's to say, or no time limit.
+        InputError: a word is not an option, an option is gpucast's to set, or the time limit is
+            missing.
     """
     given: dict[str, str | bool] = {}
     try:
@@ -136,7 +137,7 @@ def parse(text: str) -> Options:
 
 
 def words_of(options: dict[str, str | bool]) -> list[str]:
-    """As on a command line."""
+    """Return options as words of a command line."""
     return [
         f"--{name}" if value is True else f"--{name}={value}"
         for name, value in sorted(options.items())
@@ -144,7 +145,7 @@ def words_of(options: dict[str, str | bool]) -> list[str]:
 
 
 def _option(words: list[str], text: str) -> tuple[str, str | bool]:
-    """Takes the first option, with its value."""
+    """Remove the first option from the words, and return its name and value."""
     word = words.pop(0)
     if word.startswith("--") and len(word) > 2:
         name, equals, value = word[2:].partition("=")
@@ -162,7 +163,7 @@ def _option(words: list[str], text: str) -> tuple[str, str | bool]:
 
 
 def _seconds(text: str) -> float:
-    """``90``, ``90:00``, ``1:30:00``, ``1-0``, ``1-12:00``, ``1-12:00:00``: Slurm's own forms."""
+    """Parse Slurm's forms ``90``, ``90:00``, ``1:30:00``, ``1-0``, ``1-12:00``, ``1-12:00:00``."""
     form = _TIME.fullmatch(text)
     if form is None:
         raise InputError(f"--time={text} is no time limit such as 1:00:00", field=FIELD)

@@ -1,7 +1,7 @@
-"""Slurm's queue, as squeue tells it, and submitit's jobs in it.
+"""Slurm's queue as squeue lists it, and submitit's jobs in it.
 
-submitit asks sacct, which a cluster without accounting does not have: a job that was cancelled
-would stay UNKNOWN there for good.
+submitit itself asks sacct, which does not work on a cluster without accounting: a cancelled job
+would stay UNKNOWN for ever.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from submitit import SlurmExecutor, SlurmJob
 from submitit.slurm.slurm import SlurmInfoWatcher
 
 GONE = "GONE"
-"""State of a job that squeue does not list any more."""
+"""State of a job that squeue no longer lists."""
 
 ENDED = frozenset({
     GONE, "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL",
     "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT",
 })  # fmt: skip
-"""States that a job does not leave by itself."""
+"""Final states of a job."""
 
 SECONDS = 30
-"""Longest time between two looks at the queue; young jobs are looked at more often."""
+"""Longest time between two queries of the queue; new jobs are queried more often."""
 
 _COMMAND = ["squeue", "--noheader", "--states=all", "--me", "--format=%i|%T|%N|%j|%r"]
 _TIMEOUT = 120.0
@@ -32,10 +32,10 @@ _TIMEOUT = 120.0
 
 @dataclass(frozen=True)
 class Listed:
-    """A job of ours in the queue.
+    """A job of this user in the queue.
 
     Attributes:
-        why: the reason for which it waits, in Slurm's word.
+        why: Slurm's reason why it waits.
     """
 
     job: str
@@ -45,7 +45,7 @@ class Listed:
 
 
 def listed() -> list[Listed] | None:
-    """All jobs of ours that squeue still knows; None where it does not answer."""
+    """Return all jobs of this user that squeue still knows; None if it does not answer."""
     try:
         done = subprocess.run(
             _COMMAND, capture_output=True, text=True, timeout=_TIMEOUT, check=True
@@ -57,10 +57,10 @@ def listed() -> list[Listed] | None:
 
 
 class QueueWatcher(SlurmInfoWatcher):
-    """States of jobs, by squeue; a queue that does not answer changes none."""
+    """States of jobs from squeue; they stay as they are if it does not answer."""
 
     def update(self) -> None:
-        """Ask for all jobs at once: squeue fails where one of those asked for is unknown."""
+        """Query all jobs at once: squeue would fail if one that is named is unknown."""
         if not self._registered - self._finished:
             return
         self._num_calls += 1
@@ -79,17 +79,17 @@ class QueueWatcher(SlurmInfoWatcher):
                 self._finished.add(job)
 
     def is_done(self, job_id: str, mode: str = "standard") -> bool:
-        """Whether its state is one that it does not leave."""
+        """Whether the job's state is final."""
         return self.get_state(job_id, mode=mode).upper() in ENDED
 
 
 class QueuedJob(SlurmJob[str]):
-    """A job that squeue is asked about."""
+    """A job whose state squeue tells."""
 
     watcher = QueueWatcher(delay_s=SECONDS)
 
 
 class QueueExecutor(SlurmExecutor):
-    """Submits jobs that squeue is asked about."""
+    """Submits jobs whose states squeue tells."""
 
     job_class: type[Any] = QueuedJob

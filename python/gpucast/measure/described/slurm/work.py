@@ -1,4 +1,4 @@
-"""What one job is to do, and the records that it has written so far."""
+"""The visits of one job, and the records that it has written so far."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpucast.measure.described.runs import Run
 from gpucast.measure.described.slurm.options import Shape
 
 Key = tuple[str, int]
-"""A visit: digest of what is run, and its number."""
+"""A visit: the run's digest, and the visit's number."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,12 @@ class Work:
     """The visits of a job, in order.
 
     Attributes:
-        visits: runs, each with the number of the visit.
-        machine: under whose id the records are.
-        folder: for the campaign's jobs; ``logs``: for what runs print. Both absolute, on a file
-            system that nodes share.
-        seconds: the job's time limit.
-        allowance: seconds (GPU seconds where ``by_gpu``) after which no further visit begins.
+        visits: runs, each with the visit's number.
+        machine: the machine of the records.
+        folder: the folder of the campaign's jobs; ``logs``: the folder for what runs print. Both
+            are absolute, on a file system that the nodes share.
+        seconds: the job's time limit (s).
+        allowance: seconds (GPU seconds if ``by_gpu``) after which no further visit begins.
     """
 
     program: Program
@@ -51,31 +51,30 @@ class Work:
 
 
 def part_of(folder: Path, job: str) -> Path:
-    """The records of a job."""
+    """Return the file of a job's records."""
     return folder / f"{job}.jsonl"
 
 
 def marker_of(folder: Path, job: str) -> Path:
-    """Says which visit is under way in a job: digest and number."""
+    """Return the file that holds digest and number of a job's current visit."""
     return folder / f"{job}.now"
 
 
 def workdir_ending(job: str) -> str:
-    """How the folders of a job's runs end."""
+    """Return how the names of the folders of a job's runs end."""
     return f".job{job}"
 
 
 class Part:
-    """The records of one job, as its file grows."""
+    """Reads the records of one job as its file grows."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._offset = 0
 
     def new(self) -> Iterator[Record]:
-        """The records since the last call. Half a line waits for the rest; a line that is no
-        record, which a node that loses its power may leave, is passed over: its visit is made
-        again."""
+        """Yield the records since the last call. An incomplete line waits for its rest. A broken
+        line, which a node may leave when it loses power, is skipped; its visit is made again."""
         try:
             if self.path.stat().st_size <= self._offset:
                 return

@@ -1,7 +1,8 @@
-"""What the calls of a traced process asked for, in the steps that are simulated.
+"""The calls of a traced process in the steps that are simulated: what each asks the GPU to do.
 
-One entry a call, in the order of their begin. Queries of one thread that follow one another are one
-wait: how often a loop asks depends on how long it waits, and so on the path.
+There is one entry for each call, in the order in which they begin. Consecutive queries of one
+thread count as one wait: how often a polling loop asks depends on how long it waits, and so on the
+path.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _WAIT = {
 }
 
 _PREFIXES: Final = (
-    # What stays on the host, or is known there: remote/src/client answers it without asking.
+    # These stay on the host, or remote/src/client answers them without a message.
     (Operation.other, ("HostAlloc", "MallocHost", "FreeHost", "MemAllocHost", "MemHost")),
     (Operation.query, ("MemGetInfo",)),
     (Operation.other, ("MemGetAddressRange", "MemPool")),
@@ -50,19 +51,19 @@ _PREFIXES: Final = (
     # Questions to the device.
     (Operation.query, ("FuncGetAttributes", "Occupancy", "ModuleLoad", "ModuleGet", "LibraryLoad")),
     (Operation.query, ("LibraryGet", "GetSymbol", "StreamQuery", "EventQuery")),
-    # Waits, where the recorder told none.
+    # Waits, if the recorder did not record them as such.
     (Operation.sync_stream, ("StreamSynchronize",)),
     (Operation.sync_event, ("EventSynchronize",)),
     (Operation.sync_device, ("DeviceSynchronize", "ThreadSynchronize", "CtxSynchronize")),
     (Operation.graph_launch, ("GraphLaunch",)),
-    # Told without an answer: a message that gives the GPU nothing to do.
+    # Messages without an answer that give the GPU no work.
     (Operation.set, ("StreamCreate", "StreamDestroy", "EventCreate", "EventDestroy")),
     (Operation.record, ("EventRecord",)),
     (Operation.wait_stream_event, ("StreamWaitEvent",)),
     (Operation.launch, ("LaunchKernel", "LaunchCooperative")),
 )
-"""What calls ask for of which no table of a trace says more: works, waits and events tell
-themselves. Beginnings of names, the first that fits."""
+"""Operations of calls that are in none of a trace's tables of work, waits and events, by the
+beginnings of their names; the first match counts."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,10 @@ class Streams:
     """The streams of a process.
 
     Attributes:
-        device, kind: of each; the last ones, one a device, stand for streams that nobody told.
-        number: by context and CUPTI's number.
-        devices: CUDA's numbers of the devices that are used.
+        device, kind: device and kind of each stream; the last ones, one per device, stand for
+            streams that were not recorded.
+        number: index by context and CUPTI's number.
+        devices: CUDA's numbers of the devices in use.
     """
 
     device: Ints
@@ -81,7 +83,8 @@ class Streams:
     devices: Ints
 
     def find(self, context: int, stream: int) -> int:
-        """The place of a stream; where its context is not known, of that number's only one."""
+        """Return a stream's index; without its context, that of the only stream with this
+        number."""
         place = self.number.get((context, stream))
         if place is not None:
             return place
@@ -89,19 +92,20 @@ class Streams:
         return same[0] if len(same) == 1 else self.unknown(0)
 
     def unknown(self, device: int) -> int:
-        """The stream that stands for those that nobody told."""
+        """Return the index of the stream that stands for a device's unrecorded streams."""
         return int(self.device.size) - self.devices.size + device
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Calls):
-    """Calls as they were recorded; ``start`` and ``end`` in s since the first step's begin.
+class RecordedCalls(Calls):
+    """Calls as they were recorded; ``start`` and ``end`` are in s since the begin of the first
+    step.
 
     Attributes:
-        work_start, work_end: of the call's work, by the GPU's clock as the trace has it; not a
-            number where there is none.
-        work: the first row of its work in the trace; -1.
-        threads: their numbers in the trace.
+        work_start, work_end: begin and end of the call's work, by the GPU's clock as in the trace;
+            NaN if there is none.
+        work: the first row of its work in the trace, or -1.
+        threads: numbers of the threads in the trace.
     """
 
     start: NDArray[np.float64]
@@ -114,11 +118,11 @@ class Asked(Calls):
     streams: Streams
 
 
-def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
-    """What was asked from one time until another.
+def recorded_calls(process: Process, begin_ns: int, end_ns: int) -> RecordedCalls:
+    """Return the calls of a process between two times.
 
     Raises:
-        InputError: nothing was.
+        InputError: there are none.
     """
     calls = process.calls
     start_ns = calls["start_ns"].to_numpy()
@@ -149,7 +153,7 @@ def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
     threads, thread = np.unique(thread, return_inverse=True)
     _fill_devices(columns["device"], thread)
     _fill_streams(columns, streams)
-    return Asked(
+    return RecordedCalls(
         start=(start_ns[first] - begin_ns) / 1e9,
         end=(calls["end_ns"].to_numpy()[last] - begin_ns) / 1e9,
         thread=thread,
@@ -162,17 +166,18 @@ def asked_of(process: Process, begin_ns: int, end_ns: int) -> Asked:
 
 
 def operation_of(name: str) -> Operation:
-    """``cudaMalloc``: alloc; ``other`` for what only the host knows of, and what is not known."""
+    """Return the operation of a function, such as alloc for ``cudaMalloc``; ``other`` for calls
+    that stay on the host and unknown ones."""
     bare = name.removeprefix("cuda").removeprefix("cu")
     known = (operation for operation, starts in _PREFIXES if bare.startswith(starts))
     return next(known, Operation.other)
 
 
 def _joined(process: Process, rows: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """First and last rows of each call, and which are queries that followed one another."""
+    """Return the first and last row of each call, and which are joined consecutive queries."""
     again = waiting.asked_again(process, waiting.of_calls(process))
     threads = process.calls["thread"].to_numpy()
-    # By threads, a query of the first row may go on from before.
+    # Within a thread, the first row's query may continue an earlier one.
     ordered = rows[np.argsort(threads[rows], kind="stable")]
     begins = ~again[ordered]
     begins[1:] |= threads[ordered[1:]] != threads[ordered[:-1]]
@@ -195,7 +200,7 @@ def _streams(process: Process) -> Streams:
     if not devices.size:
         devices = np.zeros(1, np.int64)
     flags = keys["flags"].to_numpy(np.int64)
-    # Nobody told of it: a blocking stream, as cudaStreamCreate makes them.
+    # A stream without recorded flags counts as blocking, as cudaStreamCreate makes them.
     kind = np.where((flags < 1) | (flags > 4), tables.BLOCKING, flags)
     device = np.searchsorted(devices, keys["device"].to_numpy())
     pairs = zip(keys["context"].tolist(), keys["stream"].tolist(), strict=True)
@@ -235,7 +240,7 @@ def _add_works(
     for number, word in _DIRECTION.items():
         direction[(kind == tables.COPY) & (picked["direction"].to_numpy() == number)] = word
     graph = (kind == tables.GRAPH) | (picked["graph"].to_numpy() != 0)
-    direction[graph] = Direction.none  # whatever its first node does
+    direction[graph] = Direction.none  # whatever its first node is
     columns["direction"][call] = direction
     host = np.where(direction == Direction.h2d, picked["from_memory"], picked["to_memory"])
     pageable = host == tables.PAGEABLE
@@ -258,7 +263,7 @@ def _add_works(
     pairs = zip(picked["context"].tolist(), picked["stream"].tolist(), strict=True)
     columns["stream"][call] = [streams.find(*pair) for pair in pairs]
     returned = process.calls["end_ns"].to_numpy()[rows[first]]
-    # An asynchronous copy of pageable memory that returned only after its end did wait.
+    # An asynchronous copy of pageable memory that returned after its end has blocked.
     held = pageable & with_host & (returned >= end[first])
     copies = ((kind == tables.COPY) | (kind == tables.SET)) & ~graph
     columns["blocking"][call] = copies & ((picked["asynchronous"].to_numpy() == 0) | held)
@@ -278,10 +283,10 @@ def _add_waits(process: Process, place: Ints, streams: Streams, columns: dict[st
     listed_calls = zip(calls[order].tolist(), *listed, strict=True)
     for call, kind, context, stream, event, recording in listed_calls:
         operation = _WAIT.get(kind, Operation.other)
-        asked = Operation(int(columns["operation"][call]))
+        by_name = Operation(int(columns["operation"][call]))
         if columns["work"][call] >= 0:
             continue  # the wait of a blocking copy
-        if asked != Operation.query:
+        if by_name != Operation.query:
             columns["operation"][call] = operation
         if operation in (Operation.record, Operation.sync_stream, Operation.wait_stream_event):
             columns["stream"][call] = streams.find(context, stream)
@@ -295,7 +300,7 @@ def _add_waits(process: Process, place: Ints, streams: Streams, columns: dict[st
 
 
 def _fill_devices(device: Ints, thread: Ints) -> None:
-    """Calls that name no device are about the one that their thread used last."""
+    """Give calls without a device the one that their thread used last."""
     for number in np.unique(thread):
         own = np.flatnonzero(thread == number)
         known = device[own] >= 0
