@@ -102,6 +102,27 @@ def test_a_table_of_unknown_columns_is_refused_with_their_names(tmp_path: Path) 
         gc.read(rates)
 
 
+def test_rates_in_columns_of_other_words_are_named(tmp_path: Path) -> None:
+    rows = "|---|---|---|\n| 8x16 | 50.5 | 400 |\n| 8x8 | 90.5 | 800 |\n"
+    table = file(tmp_path, "t.md", f"| Mesh | CPU Steps/sec | GPU Steps/sec |\n{rows}")
+    asked = "import with --columns seconds='GPU Steps/sec' (or 'CPU Steps/sec') -n SIZE"
+    with pytest.raises(gc.InputError, match=re.escape(asked)):
+        gc.read(table)
+    read = gc.read(table, columns="seconds=GPU Steps/sec,n=Mesh", gpus=1)
+    assert [(step.n, step.seconds) for step in read.steps] == [(128, [1 / 400]), (64, [1 / 800])]
+    busy = "| Nodes | Average speed (ns/day) | GPU utilization (%) |\n|---|---|---|\n"
+    with pytest.raises(gc.InputError, match=r"seconds='Average speed \(ns/day\)'"):
+        gc.read(file(tmp_path, "busy.md", f"{busy}| 1 | 80.5 | 70 |\n| 2 | 157.5 | 60 |\n"))
+
+
+def test_times_with_units_in_their_cells_are_named(tmp_path: Path) -> None:
+    table = file(tmp_path, "t.csv", "Cells,CPU Time,GPU Time\n2048,0.068s,0.008s\n")
+    asked = "--columns seconds='GPU Time':s (or 'CPU Time') --gpus N (or gpus=COLUMN), and"
+    with pytest.raises(gc.InputError, match=re.escape(asked)):
+        gc.read(table)
+    assert gc.read(table, columns="seconds=GPU Time:s", gpus=1).steps[0].seconds == [0.008]
+
+
 def test_a_stated_size_is_asked_about_where_times_do_not_change_with_the_gpus(
     tmp_path: Path,
 ) -> None:
@@ -184,6 +205,41 @@ def test_an_unknown_log_is_refused_with_the_expression_that_reads_it(tmp_path: P
     assert (step.gpus, step.seconds) == (8, [0.95, 0.45, 0.55])
 
 
+def test_a_time_of_the_whole_run_is_found_in_one_line(tmp_path: Path) -> None:
+    log = file(tmp_path, "a.log", "start of solver\nTime (sec):  1.250e+03   1.000  1.250e+03\n")
+    with pytest.raises(gc.InputError, match="with --steps N where a time is of N steps") as caught:
+        gc.read(log)
+    regex = shlex.split(str(caught.value).partition("--regex ")[2])[0].rstrip(",")
+    (step,) = gc.read(log, regex=regex, steps=100, n=8, gpus=1).steps
+    assert step.seconds == [12.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("Done: 30 iter / 1.5 secs = 315.6 Gflops\n", 0.05),  # of iterations in the line
+        ("Iteration count = 100\nElapsed time = 3.5 (s)\n", 0.035),  # or in another
+        ("Called Dw 1000 times in 5.5e+06 us\n", 0.0055),
+        ("MFC-4.0 - 0.25 s/step\nMFC-4.6 - 0.26 s/step\n", 0.25),
+        ("TIMING: 5  CPU: 9.5, 0.5/step, 34.57 hours remaining\n" * 2, 0.5),
+        ("Timing for main on domain 1: 0.25 elapsed seconds\n" * 2, 0.25),
+        ("Time steps done = 1500\nMean elapsed time per time step in seconds = 0.5\n", 0.5),
+    ],
+)
+def test_an_expression_takes_the_time_of_a_step(tmp_path: Path, text: str, seconds: float) -> None:
+    made = expression(text)
+    assert made is not None
+    (step,) = gc.read(file(tmp_path, "a.log", text), regex=made, n=8, gpus=1).steps
+    assert step.seconds[0] == pytest.approx(seconds)
+
+
+def test_gpus_of_a_node_are_none_of_all() -> None:
+    made = expression("uses 1 GPU(s) per node\n256 atoms\nPerformance: 269.2 timesteps/s\n")
+    assert made is not None
+    assert "?P<gpus>" not in made
+    assert "?P<n>" in made
+
+
 def test_a_csv_of_one_runs_steps_is_a_log(tmp_path: Path) -> None:
     # As training loops write it; the first time includes start-up, or is none.
     text = "step,loss,ms_per_step,elapsed_s\n0,4,0.00,0\n1,3,95.5,9\n2,3,55.0,15\n3,2,54.5,20\n"
@@ -222,6 +278,8 @@ def test_a_rate_that_stands_behind_its_unit_is_read(tmp_path: Path) -> None:
         "ExecutionTime = 12.3 s\nExecutionTime = 24.5 s\nExecutionTime = 36.1 s\n",  # grows
         "data time: 0.5 s\ndata time: 0.4 s\n",
         "12 apples\n13 apples\n",
+        "cycle=1 time=0.5 dt=0.1\ncycle=2 time=0.4 dt=0.1\n",  # simulated
+        "Time step # 1500\n",
         "",
     ],
 )

@@ -52,6 +52,8 @@ _KINDS = tuple(dict.fromkeys(
 _LAUNCHED = {"nodes", "per_node"}
 WARM = 1.25
 """A first step that takes so many times the median of the later ones warms up."""
+TOO_FAST = 1e-3
+"""A step that takes less of the usual time than this is a fault of the clock."""
 COARSE = 0.01
 """Digits that round away more of a time are taken only where there are no others."""
 MOST_SAMPLES = 1000
@@ -275,6 +277,8 @@ def steady(samples: list[Sample]) -> list[Sample]:
     kept = []
     for whole in dict.fromkeys(sample.whole for sample in steps.values()):
         kept += _warm([sample for sample in steps.values() if sample.whole == whole])
+    usual = statistics.median(sample.seconds for sample in kept)
+    kept = [sample for sample in kept if not sample.seconds < TOO_FAST * usual]
     return kept[:: max(1, math.ceil(len(kept) / MOST_SAMPLES))]
 
 

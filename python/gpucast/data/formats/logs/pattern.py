@@ -2,11 +2,11 @@
 
 Each match of ``--regex`` sets what its named groups hold, and what is set stays until another
 match sets it anew, so that a header's batch size counts for the lines below. A match with
-``seconds`` or ``rate`` is a sample. ``unit`` is the unit of either, as of a table's column:
-``ms``, ``it/s``, ``s/it``, ``samples/s``, ``ns/day``. Where there is no such group, ``--columns
-seconds=seconds:us`` says it, or it is read beside the number where the text has it there: nobody
-who writes ``334 us``, ``time (ms): 38.3``, ``ms per step: 38.3`` or ``step_ms=38.3`` means seconds.
-Others are seconds, if they are no longer than steps are.
+``seconds``, of one or of so many ``steps``, or with ``rate`` is a sample. ``unit`` is the unit of
+either, as of a table's column: ``ms``, ``it/s``, ``s/it``, ``samples/s``, ``ns/day``. Where there
+is no such group, ``--columns seconds=seconds:us`` says it, or it is read beside the number where
+the text has it there: nobody who writes ``334 us``, ``time (ms): 38.3``, ``ms per step: 38.3`` or
+``step_ms=38.3`` means seconds. Others are seconds, if they are no longer than steps are.
 
 Samples that agree in everything else are one record's.
 """
@@ -29,7 +29,7 @@ from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import duration
 
-NUMBERS = ("n", "gpus", "nodes", "ranks", "seconds", "rate")
+NUMBERS = ("n", "gpus", "nodes", "ranks", "steps", "seconds", "rate")
 GROUPS = (*NUMBERS, "unit", "case", "program")
 """Groups that ``--regex`` may have."""
 
@@ -110,17 +110,20 @@ def read(text: str, file: str, options: Options) -> Imported:
             if unit:
                 beside[unit] = None
         seconds, counted = _seconds(float(str(value)), unit, name == "rate", known, file, line)
-        key = tuple(known.get(name) for name in (*NUMBERS, "case", "program"))
+        if name == TIME:
+            seconds /= float(str(known.get("steps", 1)))
+        key = tuple(known.get(name) for name in ("n", "gpus", "nodes", "ranks", "case", "program"))
         if key not in cells:
             cells[key] = (_run(known, counted, line, len(cells)), [])
         cells[key][1].append(seconds)
-    whole = options.steps is not None and TIME in pattern.groupindex
+    timed = TIME in pattern.groupindex and "steps" not in pattern.groupindex
+    whole = timed and options.steps is not None
     found.runs += [
         replace(run, seconds=tuple(samples), whole=whole) for run, samples in cells.values()
     ]
-    if TIME in pattern.groupindex and not whole:
+    if timed and not whole:
         found.remarks += _counted_by_several(matches)
-    if not (beside or stated_unit or "unit" in pattern.groupindex):
+    if not (whole or beside or stated_unit or "unit" in pattern.groupindex):
         _ask_about_long_steps(found.runs, file)
     made = runs.imported(found, file, options)
     made.notes.extend(f"times are read as {unit}, which stands beside them" for unit in beside)
@@ -288,7 +291,7 @@ def _values(
             yield "unit of time" if name == "unit" else name, " ".join(text.split())
             continue
         value = numbers.parse(text.strip(), decimal)
-        whole = name in ("gpus", "nodes", "ranks")
+        whole = name in ("gpus", "nodes", "ranks", "steps")
         if value is None or not 0 < value < float("inf") or (whole and value != int(value)):
             what = "whole number" if whole else "number"
             raise InputError(

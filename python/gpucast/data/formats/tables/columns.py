@@ -224,7 +224,7 @@ def seems_header(given: Mapping[str, str] | None = None) -> Callable[[list[str]]
     """Tells lines that are a header beyond doubt: prose speaks of GPUs and sizes, too."""
 
     def seems(names: list[str]) -> bool:
-        if kind_of(names, given) is None:
+        if kind_of(names, given) is None or (len(names) > 8 and names[-1].endswith(".")):
             return False
         across = [*counts_across(names)]
         others = [name for at, name in enumerate(names) if at not in across]
@@ -519,6 +519,12 @@ def unit_of_heading(name: str) -> Unit | None:
     named = bracket is not None or last not in _NO_NAMES_OF_TIMES
     unit = parse_column_unit(last) if named else None
     return _of_each(unit, share_in(word)[1])
+
+
+def may_be_rate(name: str) -> bool:
+    """Whether a name ends with a unit of steps or simulated time a second: ``GPU steps/s``."""
+    unit = unit_of_heading(name)
+    return unit is not None and unit.rank in (2, 4)
 
 
 def _sizes_as_said(name: str, at: int, unit_text: str | None) -> Column:

@@ -237,6 +237,7 @@ def table_names(text: str) -> list[str]:
     """The names above a text that looks like a table of numbers; empty: it does not."""
     lines = [line for line in text.splitlines() if line.strip()][: MOST_ABOVE + 2]
     rows = [top for number, line in enumerate(lines) if (top := _top(line, number)) is not None]
+    rows = [row for row in rows if not all(_RULE.fullmatch(name) for name in row.names)]
     for head, row, *_ in (rows[at : at + 2] for at in range(len(rows) - 1)):
         names = [name for name in head.names if name]
         numbers = sum(bool(re.match("[-+]?[0-9]", cell)) for cell in row.names)
