@@ -115,6 +115,21 @@ def test_rates_in_columns_of_other_words_are_named(tmp_path: Path) -> None:
         gc.read(file(tmp_path, "busy.md", f"{busy}| 1 | 80.5 | 70 |\n| 2 | 157.5 | 60 |\n"))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# nodes gpus cells time_per_step\n1 4 1e6 0.5\n",  # as for gnuplot
+        "# scaling\n% nodes  gpus  cells  Time/step (s)\n1  4  1e6  0.5\n",
+        "#gpus\tcells\tavg time/step (ms)\n4\t1e6\t500\n",
+        "gpus,cells,Avg. wall time per iteration [s]\n4,1e6,0.5\n",
+        "gpus,cells,sdpd\n4,1e6,2\n",  # steps of 1 s, which take half of one
+    ],
+)
+def test_headers_of_comments_and_names_of_step_times_are_known(tmp_path: Path, text: str) -> None:
+    (step,) = gc.read(file(tmp_path, "t.dat", text), timestep=1.0).steps
+    assert (step.gpus, step.n, step.seconds) == (4, 1e6, [pytest.approx(0.5)])
+
+
 def test_times_with_units_in_their_cells_are_named(tmp_path: Path) -> None:
     table = file(tmp_path, "t.csv", "Cells,CPU Time,GPU Time\n2048,0.068s,0.008s\n")
     asked = "--columns seconds='GPU Time':s (or 'CPU Time') --gpus N (or gpus=COLUMN), and"
@@ -231,6 +246,12 @@ def test_an_expression_takes_the_time_of_a_step(tmp_path: Path, text: str, secon
     assert made is not None
     (step,) = gc.read(file(tmp_path, "a.log", text), regex=made, n=8, gpus=1).steps
     assert step.seconds[0] == pytest.approx(seconds)
+
+
+def test_the_command_says_the_decimals_that_nothing_else_tells(tmp_path: Path) -> None:
+    log = file(tmp_path, "a.log", "Performance = 29.771 ns/day\n")
+    with pytest.raises(gc.InputError, match=r"\(\?P<unit>ns/day\)\\b' --decimal point$"):
+        gc.read(log)
 
 
 def test_gpus_of_a_node_are_none_of_all() -> None:

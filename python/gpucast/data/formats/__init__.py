@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-import shlex
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -294,12 +293,11 @@ def read_file(
 
 def _way_in(content: bytes) -> tuple[str, bool]:
     """What one may do with a file of no known format, and whether it speaks of steps."""
-    from gpucast.data.formats.logs.suggested import expression, is_of_run
+    from gpucast.data.formats.logs.suggested import options
 
-    made = expression(printed(content[: 1 << 20]))
+    made = options(printed(content[: 1 << 20]))
     if made is not None:
-        steps = ", with --steps N where a time is of N steps" if is_of_run(made) else ""
-        return f"if it is a log, this may read it: --regex {shlex.quote(made)}{steps}", False
+        return f"if it is a log, this may read it: {made}", False
     from gpucast.data.formats.tables.grid import table_names
 
     names = table_names(printed(content[: 1 << 20]))

@@ -8,9 +8,11 @@ the whole run. Nobody is told of an expression that does not read.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Literal
 
 from gpucast.data.formats import Options
 from gpucast.data.formats.logs import pattern
@@ -73,14 +75,24 @@ def expression(text: str) -> str | None:
                     if score >= least:
                         scores[made] = scores.get(made, 0.0) + score
         for made in sorted(scores, key=lambda made: -scores[made])[:5]:
-            counted = fewest == 1 and is_of_run(made) and re.search(_OF_RUN, text)
+            counted = fewest == 1 and _is_of_run(made) and re.search(_OF_RUN, text)
             whole = "|".join([made, *[_OF_RUN] * bool(counted), *facts.values()])
             if _reads(text, whole):
                 return whole
     return None
 
 
-def is_of_run(made: str) -> bool:
+def options(text: str) -> str | None:
+    """What to say on the command line, for this expression to be read; None: there is none."""
+    made = expression(text)
+    if made is None:
+        return None
+    decimal = "" if _reads(text, made, None) else " --decimal point"
+    steps = ", with --steps N where a time is of N steps" if _is_of_run(made) else ""
+    return f"--regex {shlex.quote(made)}{decimal}{steps}"
+
+
+def _is_of_run(made: str) -> bool:
     """Whether the times that an expression finds may be of more steps than one."""
     return not re.search("rate>|steps>|/it", made) and not _PER_STEP.search(made)
 
@@ -110,6 +122,7 @@ def _candidates(line: str) -> Iterator[tuple[str, float]]:
             continue
         has_unit = known is not None or _UNIT_BEFORE.search(words) is not None
         per_step = behind or _PER_STEP.search(words) or (unit and _PER_STEP.search(unit["unit"]))
+        per_step = per_step or (known and known.needs_timestep)
         score = 1.0 + 2 * bool(per_step) + has_unit + speaks
         score -= re.search(r"\bcpu\b", words, re.I) is not None
         count = _COUNT.search(line[: match.start()]) if not (known and known.rank > 1) else None
@@ -134,13 +147,13 @@ def _escaped(text: str) -> str:
     return re.sub(r"(?:\\?\s)+", r"\\s*", re.escape(text))
 
 
-def _reads(text: str, made: str) -> bool:
+def _reads(text: str, made: str, decimal: Literal["point"] | None = "point") -> bool:
     """Whether an expression finds times, and not those since the start, which only grow."""
     try:
-        options = Options(
-            regex=made, gpus=1, size=1.0, decimal="point", every_run=True, timestep=1e-15, steps=1
+        stated = Options(
+            regex=made, gpus=1, size=1.0, decimal=decimal, every_run=True, timestep=1e-15, steps=1
         )
-        entries = pattern.read(text, "", options).entries
+        entries = pattern.read(text, "", stated).entries
     except (InputError, re.error):
         return False
     times = [float(seconds) for entry in entries for seconds in getattr(entry, "seconds", ())]

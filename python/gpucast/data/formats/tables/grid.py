@@ -1,10 +1,10 @@
 """Tables as rows of cells, from text, workbooks, Parquet files and data frames.
 
 In a text, comma, semicolon, tab and ``|`` (of ``sacct -P``) are delimiters, else blanks that align
-its columns; lines before the header that start with ``#`` are comments, and titles may stand above
-it. Blank lines, and rules such as ``----``, are skipped everywhere. A table of Markdown, with ``|``
-before each row, may stand anywhere in a text, and ends with the first line of another kind. Cells
-are text, numbers, or None where empty.
+its columns; lines before the header that start with ``#`` or ``%`` are comments, of which one may
+be the header, and titles may stand above it. Blank lines, and rules such as ``----``, are skipped
+everywhere. A table of Markdown, with ``|`` before each row, may stand anywhere in a text, and ends
+with the first line of another kind. Cells are text, numbers, or None where empty.
 """
 
 from __future__ import annotations
@@ -374,11 +374,15 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
             if _goes_below(line, aligned):
                 return aligned
             aligned = None
-        if line.startswith("#"):
-            top = _top(line, number)
+        if line.startswith(("#", "%")):
             # "# GPUs" is a name as well as a comment: taken where no other line is a header.
-            if top and is_header(top.names) and (first is None or len(first.names) < 2):
-                commented = top
+            for names in line, line.lstrip("#% "):
+                top = _top(names, number)
+                if top and is_header(top.names) and (first is None or len(first.names) < 2):
+                    commented = top
+                    break
+            else:
+                aligned = _aligned_top(line.lstrip("#% "), number, is_header, tuple(above))
             above.append(line.strip("# \r\n"))
             continue
         top = _top(line, number)
