@@ -120,6 +120,7 @@ def test_rates_in_columns_of_other_words_are_named(tmp_path: Path) -> None:
     [
         "# nodes gpus cells time_per_step\n1 4 1e6 0.5\n",  # as for gnuplot
         "# scaling\n% nodes  gpus  cells  Time/step (s)\n1  4  1e6  0.5\n",
+        "# a\n#gpus \t#cells\t# avg time per time step\n8\t1e6\t-\t#failed\n4\t1e6\t\t0.5  # ok\n",
         "#gpus\tcells\tavg time/step (ms)\n4\t1e6\t500\n",
         "gpus,cells,Avg. wall time per iteration [s]\n4,1e6,0.5\n",
         "gpus,cells,sdpd\n4,1e6,2\n",  # steps of 1 s, which take half of one

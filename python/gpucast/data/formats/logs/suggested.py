@@ -121,8 +121,8 @@ def _candidates(line: str) -> Iterator[tuple[str, float]]:
         if _NO_TIME.search(words) or (known is not None and unit and unit["unit"] in ("d", "min")):
             continue
         has_unit = known is not None or _UNIT_BEFORE.search(words) is not None
-        per_step = behind or _PER_STEP.search(words) or (unit and _PER_STEP.search(unit["unit"]))
-        per_step = per_step or (known and known.needs_timestep)
+        of_step = (words, unit["unit"] if unit else "")
+        per_step = behind or any(map(_PER_STEP.search, of_step)) or (known and known.needs_timestep)
         score = 1.0 + 2 * bool(per_step) + has_unit + speaks
         score -= re.search(r"\bcpu\b", words, re.I) is not None
         count = _COUNT.search(line[: match.start()]) if not (known and known.rank > 1) else None

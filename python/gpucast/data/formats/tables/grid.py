@@ -376,13 +376,16 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
             aligned = None
         if line.startswith(("#", "%")):
             # "# GPUs" is a name as well as a comment: taken where no other line is a header.
-            for names in line, line.lstrip("#% "):
-                top = _top(names, number)
+            for header_line in line, line.lstrip("#% "):
+                top = _top(header_line, number)
                 if top and is_header(top.names) and (first is None or len(first.names) < 2):
                     commented = top
                     break
             else:
                 aligned = _aligned_top(line.lstrip("#% "), number, is_header, tuple(above))
+                names = [name for part in line.split("#") if (name := part.strip())]
+                if len(names) > 1 and is_header(names):  # "#nodes #time (s)"
+                    aligned = _Top(names, BLANKS, number, tuple(above))
             above.append(line.strip("# \r\n"))
             continue
         top = _top(line, number)
@@ -417,6 +420,7 @@ def _goes_below(line: str, top: _Top) -> bool:
 
 def _aligned(line: str, count: int) -> list[str]:
     """The cells of a line, ``count`` if possible; more than one blank parts them for sure."""
+    line = re.sub(r"\s#.*", "", line)  # a comment
     cells = re.split(r"\s{2,}", line.strip())
     return cells if len(cells) == count else line.split()
 
