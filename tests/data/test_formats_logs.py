@@ -573,6 +573,13 @@ def test_times_of_several_steps_are_told_by_a_group() -> None:
     ]  # fmt: skip
 
 
+def test_few_times_that_are_far_apart_may_be_of_several_runs() -> None:
+    options: dict[str, Any] = {"regex": r"step: (?P<seconds>[\d.]+)", "gpus": 4, "size": 8.0}
+    made = read_text("4 cores\nstep: 0.135\n8 cores\nstep: 0.080\n", PATTERN, **options)
+    assert ["differ by a factor of 1.7" in told.text for told in made.remarks] == [True]
+    assert not read_text("step: 0.135\nstep: 0.140\n", PATTERN, **options).remarks
+
+
 def test_digits_before_an_exponent_are_no_thousands() -> None:
     regex = r"Time: (?P<seconds>\S+)"
     (step,) = steps_of(read_text("Time: 1.253e+01\n", PATTERN, regex=regex, gpus=1, size=8.0))

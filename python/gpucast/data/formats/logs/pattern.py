@@ -123,6 +123,7 @@ def read(text: str, file: str, options: Options) -> Imported:
     ]
     if timed and not whole:
         found.remarks += _counted_by_several(matches)
+    found.remarks += _far_apart([samples for _, samples in cells.values()])
     if not (whole or beside or stated_unit or "unit" in pattern.groupindex):
         _ask_about_long_steps(found.runs, file)
     made = runs.imported(found, file, options)
@@ -148,6 +149,20 @@ def _counted_by_several(matches: list[re.Match[str]]) -> Iterator[Remark]:
         text = (
             f"each line counts {rise} more ({counters[0]['what'].casefold()}) than the one before: "
             f"its time is taken for one of them; if it is of all, --steps {rise}"
+        )
+        yield remark(Kind.READ_AS, text, about="--regex")
+
+
+_FEW, _APART = 5, 1.25
+
+
+def _far_apart(cells: list[list[float]]) -> Iterator[Remark]:
+    """Whether few times of one cell are so far apart that they may be of several runs."""
+    factors = [max(samples) / min(samples) for samples in cells if len(samples) <= _FEW]
+    if factors and max(factors) > _APART:
+        text = (
+            f"times of the same n and GPU count differ by a factor of {max(factors):.2g}: they are "
+            "taken as repetitions; if they are of several runs, groups gpus, n or case tell which"
         )
         yield remark(Kind.READ_AS, text, about="--regex")
 
