@@ -896,6 +896,7 @@ def read_unless_refused(reader: Format, text: str) -> list[Step]:
 EARLY = {
     "athena": {1000 / 1.6e7},
     "specfem": {0.301},
+    "wrf": {2.5},
     "carpetx": {0.3},
     "gptl": {158.096},
     "namd2-two-nodes": {0.0132},
