@@ -129,6 +129,7 @@ PRINTED: list[tuple[str, dict[str, Any], list[float], dict[str, Any]]] = [
     ("athena-end", {"gpus": 1}, [50.0 / 1000], {"n": 64**3}),  # zone cycles over cycles
     ("specfem", {"gpus": 4, "size": 1e6}, [0.25], {}),  # the mean of the whole run
     ("wrf", {"gpus": 4, "size": 1e6}, [0.25, 0.75, 0.26], {}),  # domain 2 is in the steps of 1
+    ("openfoam", {"gpus": 4, "size": 1e6}, [1.25, 1.3], {"ranks": 8, "case": "simpleFoam v2606"}),
     ("abinit", {"gpus": 4}, [25.5], {"n": 16, "ranks": 8, "case": "10.2.5"}),
     ("warpx", {}, [0.5, 0.55], {"n": 2097152, "gpus": 8}),
     ("nekrs", {}, [0.05, 0.051, 0.052], {"n": 4096, "gpus": 4, "unit": "elements"}),
@@ -313,6 +314,10 @@ READ: dict[str, Case] = {
         "amrex", (r"\[STEP ([0-9])\] Coarse TimeStep time: (.*)",
         r"WallClockTime in Evolve() for step \1: Pre: 0.1 Solve: 0.1 Post: 0 Total: \2"),
         seconds=[0.25, 0.26],
+    ),
+    "openfoam says what its processors waited": case(
+        "openfoam", ("ClockTime = 13", "ClockTime = 16"), given={"gpus": 4, "size": 1e6},
+        said="clock says 16 s where its",
     ),
     "nekrs may have the statistics of its end alone": case(
         "nekrs", ("(?m)^ *step=.*\n", ""), (r"\Z", "  solve   1.25000e+01s  23.4\n"

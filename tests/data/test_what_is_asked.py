@@ -238,6 +238,7 @@ def test_a_time_of_the_whole_run_is_found_in_one_line(tmp_path: Path) -> None:
         ("Called Dw 1000 times in 5.5e+06 us\n", 0.0055),
         ("MFC-4.0 - 0.25 s/step\nMFC-4.6 - 0.26 s/step\n", 0.25),
         ("TIMING: 5  CPU: 9.5, 0.5/step, 34.57 hours remaining\n" * 2, 0.5),
+        (f"solve time{' ' * 60}0.5s\n", 0.5),
         ("Timing for main on domain 1: 0.25 elapsed seconds\n" * 2, 0.25),
         ("Time steps done = 1500\nMean elapsed time per time step in seconds = 0.5\n", 0.5),
     ],
@@ -302,6 +303,7 @@ def test_a_rate_that_stands_behind_its_unit_is_read(tmp_path: Path) -> None:
         "12 apples\n13 apples\n",
         "cycle=1 time=0.5 dt=0.1\ncycle=2 time=0.4 dt=0.1\n",  # simulated
         "Time step # 1500\n",
+        "Iter: 10, Δt: 12.5 seconds\nIter: 20, Δt: 6.0 seconds\n",  # simulated, too
         "",
     ],
 )

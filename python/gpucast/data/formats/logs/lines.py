@@ -72,6 +72,7 @@ class Printed(Log):
         more: facts that follow from others.
         job: whether a step is the whole run, as people compare them: ``total`` has no steps.
         warms: whether the first steps warm up.
+        line_a_step: whether each line with ``elapsed`` is one step.
     """
 
     lines: tuple[str, ...]
@@ -81,6 +82,7 @@ class Printed(Log):
     more: Callable[[Known], Mapping[str, str]] = field(default=lambda known: {})
     job: bool = False
     warms: bool = True
+    line_a_step: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,10 +171,12 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
     """The times in the order of their lines."""
     known: Known = dict(part.facts)
     before: dict[str, tuple[float, float]] = {}
-    last, whole = -math.inf, 0
+    last, whole, lines = -math.inf, 0, 0
     for place, told in _lines(part, log):
         _keep(known, told, log.keyed)
         step = _step(known, told)
+        if log.line_a_step and step is None and "elapsed" in told:
+            step = lines = lines + 1
         if step is not None:
             if step < last:
                 before, whole = {}, whole + 1  # started again

@@ -40,7 +40,9 @@ _TIME = re.compile(
 )
 _PER_STEP = re.compile(r"step|iter|batch|schritt|cycle", re.I)
 _NO_TIME = re.compile(
-    r"\beta\b|remain|left|total|estimat|data|load|timestamp|\bdate|eval|valid|test", re.I
+    r"\beta\b|remain|left|total|estimat|data|load|timestamp|\bdate|eval|valid|test|init|setup"
+    r"|Δt|\bdt\b",
+    re.I,
 )
 _OF_RUN = (
     r"(?i:\b(?:iteration count|number of (?:time ?)?(?:steps|iterations|cycles))"
@@ -106,7 +108,7 @@ def _candidates(line: str) -> Iterator[tuple[str, float]]:
     end = 0
     for match in _NUMBER.finditer(line):
         before, end = line[end : match.start()], match.end()
-        label = re.search(r"[^\d|;,]{0,40}$", before)
+        label = re.search(r"[^\d|;,]{0,40}$", re.sub(r"\s+", " ", before))
         words = label[0] if label else ""
         if (named := _RATE_BEFORE.search(words)) and parse_column_unit(named[1]):
             yield rf"(?P<unit>{re.escape(named[1])})\W{{1,3}}(?P<rate>[\d.,]+)", 2.0

@@ -332,7 +332,7 @@ def _by_hand(grid: Grid, columns: Columns, examples: dict[str, str]) -> str:
 
 
 _NO_TIME = re.compile(
-    r"/s(?:ec(?:ond)?)?\b|per_s|flop|speed_?up|eff|throughput|cost|price|[$%]|mem|[gm]i?b\b|util|mfu"
+    r"/s(?:ec(?:ond)?)?\b|per_s|flop|speed_?up|eff|throughput|\bfom|cost|price|[$%]|mem|[gm]i?b\b|util|mfu"
     r"|hfu|loss|acc|watt|energy|_k?j$|estimat|predict",
     re.I,
 )
