@@ -131,6 +131,13 @@ def test_headers_of_comments_and_names_of_step_times_are_known(tmp_path: Path, t
     assert (step.gpus, step.n, step.seconds) == (4, 1e6, [pytest.approx(0.5)])
 
 
+def test_names_behind_marks_are_parted_by_these_also_where_one_is_said(tmp_path: Path) -> None:
+    table = file(tmp_path, "t.dat", "#nproc \t#side\t# avg time per time step\n24\t2\t\t0.5\n")
+    with pytest.raises(gc.InputError, match="gpus=nproc where each rank has a GPU of its own"):
+        gc.read(table)
+    assert gc.read(table, columns="gpus=nproc", n=8).steps[0].seconds == [0.5]
+
+
 def test_times_with_units_in_their_cells_are_named(tmp_path: Path) -> None:
     table = file(tmp_path, "t.csv", "Cells,CPU Time,GPU Time\n2048,0.068s,0.008s\n")
     asked = "--columns seconds='GPU Time':s (or 'CPU Time') --gpus N (or gpus=COLUMN), and"

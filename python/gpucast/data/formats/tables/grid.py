@@ -375,6 +375,10 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
                 return aligned
             aligned = None
         if line.startswith(("#", "%")):
+            names = [name for part in line.split("#") if (name := part.strip())]
+            if len(names) > 1 and is_header(names):  # "#nodes #time (s)"
+                aligned = _Top(names, BLANKS, number, tuple(above))
+                continue
             # "# GPUs" is a name as well as a comment: taken where no other line is a header.
             for header_line in line, line.lstrip("#% "):
                 top = _top(header_line, number)
@@ -383,9 +387,6 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
                     break
             else:
                 aligned = _aligned_top(line.lstrip("#% "), number, is_header, tuple(above))
-                names = [name for part in line.split("#") if (name := part.strip())]
-                if len(names) > 1 and is_header(names):  # "#nodes #time (s)"
-                    aligned = _Top(names, BLANKS, number, tuple(above))
             above.append(line.strip("# \r\n"))
             continue
         top = _top(line, number)
