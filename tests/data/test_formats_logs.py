@@ -120,9 +120,17 @@ PRINTED: list[tuple[str, dict[str, Any], list[float], dict[str, Any]]] = [
     ("dllogger", {}, [10 / 20, 10.5 / 20], {"n": 32 * 4, "gpus": 4}),  # 247.5 x 0.5 is near 128
     ("dllogger-json", {}, [0.125], {"n": 256, "gpus": 8}),
     ("nemo", {}, [2.5, 2.4], {"n": 512, "gpus": 16}),
-    ("picongpu", {}, [301.5 / 1500], {"n": 256 * 256 * 512, "gpus": 8, "unit": "cells"}),
+    ("picongpu", {}, [(150.496 - 0.02) / 750, (301.151 - 150.496) / 750],
+     {"n": 256 * 256 * 512, "gpus": 8, "unit": "cells"}),
     ("amrex", {}, [0.25, 0.26], {"n": 262144 + 65536, "gpus": 4}),
     ("amrex-profile", {"steps": 100}, [12.6 / 100], {"n": 2097152, "gpus": 2}),
+    # The time of two cycles; the first two warm up.
+    ("athena", {"gpus": 4, "size": 4e6}, [0.26 / 2, 0.25 / 2], {"n": 4e6, "unit": "zones"}),
+    ("athena-end", {"gpus": 1}, [50.0 / 1000], {"n": 64**3}),  # zone cycles over cycles
+    ("specfem", {"gpus": 4, "size": 1e6}, [0.25], {}),  # the mean of the whole run
+    ("wrf", {"gpus": 4, "size": 1e6}, [0.25, 0.75, 0.26], {}),  # domain 2 is in the steps of 1
+    ("openfoam", {"gpus": 4, "size": 1e6}, [1.25, 1.3], {"ranks": 8, "case": "simpleFoam v2606"}),
+    ("abinit", {"gpus": 4}, [25.5], {"n": 16, "ranks": 8, "case": "10.2.5"}),
     ("warpx", {}, [0.5, 0.55], {"n": 2097152, "gpus": 8}),
     ("nekrs", {}, [0.05, 0.051, 0.052], {"n": 4096, "gpus": 4, "unit": "elements"}),
     ("cp2k", {}, [5.5, 5.6], {"n": 192, "gpus": 4, "case": "CP2K version 2025.1, MD"}),
@@ -306,6 +314,30 @@ READ: dict[str, Case] = {
     "osu bandwidth is seconds a message": case("osu-bandwidth", seconds=[5e-4], path="host"),
     "osu collectives have the processes that are stated": case(
         "osu-allreduce", given={"gpus": 16}, gpus=(16, 16)
+    ),
+    "picongpu without lines of progress takes the whole calculation": case(
+        "picongpu", (r"time elapsed: .*", ""), seconds=[301.5 / 1500]
+    ),
+    "amr-wind prints no coarse steps": case(
+        "amrex", (r"\[STEP ([0-9])\] Coarse TimeStep time: (.*)",
+        r"WallClockTime in Evolve() for step \1: Pre: 0.1 Solve: 0.1 Post: 0 Total: \2"),
+        seconds=[0.25, 0.26],
+    ),
+    "openfoam says what its processors waited": case(
+        "openfoam", ("ClockTime = 13", "ClockTime = 16"), given={"gpus": 4, "size": 1e6},
+        said="clock says 16 s where its",
+    ),
+    "nekrs may have the statistics of its end alone": case(
+        "nekrs", ("(?m)^ *step=.*\n", ""), (r"\Z", "  solve   1.25000e+01s  23.4\n"
+        "    udfExecuteStep   7.9e-04s   0.0   0.0  250\n    makef  4.2e+00s   6.8  29.0  250\n"),
+        seconds=[0.05],
+    ),
+    "warpx called its wall time otherwise": case(
+        "warpx", ("Evolve time", "Walltime"), seconds=[0.5, 0.55]
+    ),
+    "a step in no time at all is a fault": case(
+        "athena", (r" wsec_step=\S+", ""), (r"(?<=wsec_step=)1.54e\+07", "1.1e+18"),
+        given={"gpus": 4, "size": 4e6}, seconds=[4e6 / 1.6e7],
     ),
     "hpl has a size for each solution and a gpu for each process": case(
         "hpl", n=(264192, 132096), gpus=(8, 8), seconds=([50.5], [8.5]),
@@ -583,6 +615,36 @@ def test_lines_that_count_several_steps_say_what_their_times_are_taken_for() -> 
 def test_times_of_one_step_are_not_asked_about(lines: str) -> None:
     made = read_text(lines, PATTERN, regex=OF_A_LINE.replace("\\b", ""), gpus=1, size=8.0)
     assert not made.remarks
+
+
+@pytest.mark.parametrize("tag", ["[1,0]<stdout>:", "3: ", "12: 0: "])
+def test_ranks_that_a_launcher_puts_before_each_line_are_left_out(tag: str) -> None:
+    log = "".join(f"{tag}{line}\n" for line in path_of("warpx").read_text().splitlines())
+    (step,) = steps_of(read_text(printed(log.encode()), "warpx"))
+    assert (step.n, step.gpus, step.seconds) == (2097152, 8, [0.5, 0.55])
+    assert printed(b"1: a\nb\n") == "1: a\nb\n"
+
+
+def test_times_of_several_steps_are_told_by_a_group() -> None:
+    lines = "Done: 30 iter / 1.5 secs\n4 gpus\nDone: 20 iter / 2.0 secs\n"
+    regex = r"(?P<steps>\d+) iter / (?P<seconds>[\d.]+)|(?P<gpus>\d+) gpus"
+    made = read_text(lines, PATTERN, regex=regex, size=8.0, gpus=2)
+    assert [(step.gpus, step.seconds) for step in steps_of(made)] == [
+        (2, [pytest.approx(0.05)]), (4, [pytest.approx(0.1)]),
+    ]  # fmt: skip
+
+
+def test_few_times_that_are_far_apart_may_be_of_several_runs() -> None:
+    options: dict[str, Any] = {"regex": r"step: (?P<seconds>[\d.]+)", "gpus": 4, "size": 8.0}
+    made = read_text("4 cores\nstep: 0.135\n8 cores\nstep: 0.080\n", PATTERN, **options)
+    assert ["differ by a factor of 1.7" in told.text for told in made.remarks] == [True]
+    assert not read_text("step: 0.135\nstep: 0.140\n", PATTERN, **options).remarks
+
+
+def test_digits_before_an_exponent_are_no_thousands() -> None:
+    regex = r"Time: (?P<seconds>\S+)"
+    (step,) = steps_of(read_text("Time: 1.253e+01\n", PATTERN, regex=regex, gpus=1, size=8.0))
+    assert step.seconds == [12.53]
 
 
 def test_a_counter_of_thousands_of_digits_is_none() -> None:
@@ -893,6 +955,9 @@ def read_unless_refused(reader: Format, text: str) -> list[Step]:
 
 
 EARLY = {
+    "athena": {1000 / 1.6e7},
+    "specfem": {0.301},
+    "wrf": {2.5},
     "carpetx": {0.3},
     "gptl": {158.096},
     "namd2-two-nodes": {0.0132},

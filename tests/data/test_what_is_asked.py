@@ -102,6 +102,50 @@ def test_a_table_of_unknown_columns_is_refused_with_their_names(tmp_path: Path) 
         gc.read(rates)
 
 
+def test_rates_in_columns_of_other_words_are_named(tmp_path: Path) -> None:
+    rows = "|---|---|---|\n| 8x16 | 50.5 | 400 |\n| 8x8 | 90.5 | 800 |\n"
+    table = file(tmp_path, "t.md", f"| Mesh | CPU Steps/sec | GPU Steps/sec |\n{rows}")
+    asked = "import with --columns seconds='GPU Steps/sec' (or 'CPU Steps/sec') -n SIZE"
+    with pytest.raises(gc.InputError, match=re.escape(asked)):
+        gc.read(table)
+    read = gc.read(table, columns="seconds=GPU Steps/sec,n=Mesh", gpus=1)
+    assert [(step.n, step.seconds) for step in read.steps] == [(128, [1 / 400]), (64, [1 / 800])]
+    busy = "| Nodes | Average speed (ns/day) | GPU utilization (%) |\n|---|---|---|\n"
+    with pytest.raises(gc.InputError, match=r"seconds='Average speed \(ns/day\)'"):
+        gc.read(file(tmp_path, "busy.md", f"{busy}| 1 | 80.5 | 70 |\n| 2 | 157.5 | 60 |\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# nodes gpus cells time_per_step\n1 4 1e6 0.5\n",  # as for gnuplot
+        "# scaling\n% nodes  gpus  cells  Time/step (s)\n1  4  1e6  0.5\n",
+        "# a\n#gpus \t#cells\t# avg time per time step\n8\t1e6\t-\t#failed\n4\t1e6\t\t0.5  # ok\n",
+        "#gpus\tcells\tavg time/step (ms)\n4\t1e6\t500\n",
+        "gpus,cells,Avg. wall time per iteration [s]\n4,1e6,0.5\n",
+        "gpus,cells,sdpd\n4,1e6,2\n",  # steps of 1 s, which take half of one
+    ],
+)
+def test_headers_of_comments_and_names_of_step_times_are_known(tmp_path: Path, text: str) -> None:
+    (step,) = gc.read(file(tmp_path, "t.dat", text), timestep=1.0).steps
+    assert (step.gpus, step.n, step.seconds) == (4, 1e6, [pytest.approx(0.5)])
+
+
+def test_names_behind_marks_are_parted_by_these_also_where_one_is_said(tmp_path: Path) -> None:
+    table = file(tmp_path, "t.dat", "#nproc \t#side\t# avg time per time step\n24\t2\t\t0.5\n")
+    with pytest.raises(gc.InputError, match="gpus=nproc where each rank has a GPU of its own"):
+        gc.read(table)
+    assert gc.read(table, columns="gpus=nproc", n=8).steps[0].seconds == [0.5]
+
+
+def test_times_with_units_in_their_cells_are_named(tmp_path: Path) -> None:
+    table = file(tmp_path, "t.csv", "Cells,CPU Time,GPU Time\n2048,0.068s,0.008s\n")
+    asked = "--columns seconds='GPU Time':s (or 'CPU Time') --gpus N (or gpus=COLUMN), and"
+    with pytest.raises(gc.InputError, match=re.escape(asked)):
+        gc.read(table)
+    assert gc.read(table, columns="seconds=GPU Time:s", gpus=1).steps[0].seconds == [0.008]
+
+
 def test_a_stated_size_is_asked_about_where_times_do_not_change_with_the_gpus(
     tmp_path: Path,
 ) -> None:
@@ -199,6 +243,56 @@ def test_times_of_epochs_are_shared_out_by_the_steps_that_are_asked_for(tmp_path
     )
     of_steps = file(tmp_path, "b.log", lines.replace("train", "step time"))
     assert not gc.read(of_steps, regex=r"(?P<seconds>[\d.]+)s", n=64, gpus=2).warnings
+
+
+def test_a_time_of_the_whole_run_is_found_in_one_line(tmp_path: Path) -> None:
+    log = file(tmp_path, "a.log", "start of solver\nTime (sec):  1.250e+03   1.000  1.250e+03\n")
+    with pytest.raises(gc.InputError, match="with --steps N where a time is of N steps") as caught:
+        gc.read(log)
+    regex = shlex.split(str(caught.value).partition("--regex ")[2])[0].rstrip(",")
+    (step,) = gc.read(log, regex=regex, steps=100, n=8, gpus=1).steps
+    assert step.seconds == [12.5]
+
+
+def test_steps_are_not_asked_for_where_each_line_counts_its_own(tmp_path: Path) -> None:
+    lines = "iter 10: loss 2.5, time 5.5ms\niter 20: loss 2.4, time 5.4ms\n"
+    for text, asked in ((lines, False), (lines.replace("iter", "at"), True)):
+        with pytest.raises(gc.InputError, match="--gpus N -n SIZE") as caught:
+            gc.read(file(tmp_path, "a.log", text))
+        assert ("--steps" in str(caught.value)) == asked
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("Done: 30 iter / 1.5 secs = 315.6 Gflops\n", 0.05),  # of iterations in the line
+        ("Iteration count = 100\nElapsed time = 3.5 (s)\n", 0.035),  # or in another
+        ("Called Dw 1000 times in 5.5e+06 us\n", 0.0055),
+        ("MFC-4.0 - 0.25 s/step\nMFC-4.6 - 0.26 s/step\n", 0.25),
+        ("TIMING: 5  CPU: 9.5, 0.5/step, 34.57 hours remaining\n" * 2, 0.5),
+        (f"solve time{' ' * 60}0.5s\n", 0.5),
+        ("Timing for main on domain 1: 0.25 elapsed seconds\n" * 2, 0.25),
+        ("Time steps done = 1500\nMean elapsed time per time step in seconds = 0.5\n", 0.5),
+    ],
+)
+def test_an_expression_takes_the_time_of_a_step(tmp_path: Path, text: str, seconds: float) -> None:
+    made = expression(text)
+    assert made is not None
+    (step,) = gc.read(file(tmp_path, "a.log", text), regex=made, n=8, gpus=1).steps
+    assert step.seconds[0] == pytest.approx(seconds)
+
+
+def test_the_command_says_the_decimals_that_nothing_else_tells(tmp_path: Path) -> None:
+    log = file(tmp_path, "a.log", "Performance = 29.771 ns/day\n")
+    with pytest.raises(gc.InputError, match=r"ns/day\)\\b' --decimal point --gpus N -n SIZE$"):
+        gc.read(log)
+
+
+def test_gpus_of_a_node_are_none_of_all() -> None:
+    made = expression("uses 1 GPU(s) per node\n256 atoms\nPerformance: 269.2 timesteps/s\n")
+    assert made is not None
+    assert "?P<gpus>" not in made
+    assert "?P<n>" in made
 
 
 def test_a_csv_of_one_runs_steps_is_a_log(tmp_path: Path) -> None:
@@ -322,6 +416,9 @@ def test_lines_of_iterations_of_which_several_make_a_step_say_so(tmp_path: Path)
         "ExecutionTime = 12.3 s\nExecutionTime = 24.5 s\nExecutionTime = 36.1 s\n",  # grows
         "data time: 0.5 s\ndata time: 0.4 s\n",
         "12 apples\n13 apples\n",
+        "cycle=1 time=0.5 dt=0.1\ncycle=2 time=0.4 dt=0.1\n",  # simulated
+        "Time step # 1500\n",
+        "Iter: 10, Δt: 12.5 seconds\nIter: 20, Δt: 6.0 seconds\n",  # simulated, too
         "",
     ],
 )

@@ -211,8 +211,8 @@ def read(*sources: Source, **stated: Unpack[Stated]) -> Dataset:
             files may be lists, one of each file. n may be text: ``"64x64x128"``.
         size_of: ``"gpu"`` where n is the size of each GPU (weak scaling), ``"all"`` of all of them.
         steps: of each run, where a log or table says the time of whole runs only.
-        regex: finds the runs of a text by its named groups n, gpus, nodes, ranks, seconds or rate,
-            unit, case, program.
+        regex: finds the runs of a text by its named groups n, gpus, nodes, ranks, steps, seconds or
+            rate, unit, case, program.
         from_name: finds n, gpus, nodes, ranks, case or program of a log in its file's name.
         every_run: also runs of a log that a later one of the same size makes a rehearsal.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-import shlex
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -131,8 +130,8 @@ class Options:
         metavar="REGEX",
     )
     regex: str | None = stated(
-        "Finds the runs of any text: named groups n, gpus, nodes, ranks, seconds or rate, unit, "
-        "case, program; a group holds until it is found again.",
+        "Finds the runs of any text: named groups n, gpus, nodes, ranks, steps, seconds or "
+        "rate, unit, case, program; a group holds until it is found again.",
         metavar="REGEX",
     )
     range_name: str | None = stated(
@@ -283,36 +282,43 @@ def read_file(
         raise InputError(f"{name!r} is unknown; it is one of {known}", field="--format")
     form = recognized(content, path, options, name)
     if form is None:
-        busy = of_utilization(printed(content[:_LOOKED_AT]))
-        if busy is not None:
-            raise InputError(busy, file=path)
-        raise InputError(f"is of no known format; {_way_in(content)}", file=path)
+        way, sure = _way_in(content)
+        busy = None if sure else of_utilization(printed(content[:_LOOKED_AT]))
+        raise InputError(busy or f"is of no known format; {way}", file=path)
     if isinstance(form, BinaryFormat):
         return form.read(content, path, options), form
     text = printed(content) if form.log else _text(content, path)
     return form.read(text, path, options), form
 
 
-def _way_in(content: bytes) -> str:
-    """What one may do with a file of no known format."""
-    from gpucast.data.formats.logs.suggested import beside, expression
+def _way_in(content: bytes) -> tuple[str, bool]:
+    """What one may do with a file of no known format, and whether it speaks of steps."""
+    from gpucast.data.formats.logs.suggested import options
 
     text = printed(content[: 1 << 20])
-    made = expression(text)
+    made = options(text)
     if made is not None:
-        options = f"--regex {shlex.quote(made)}{beside(text, made)}"
-        return f"if it is a log, this may read it: {options}"
+        return f"if it is a log, this may read it: {made}", False
     from gpucast.data.formats.tables.grid import table_names
 
     names = table_names(text)
     if names:
+        from gpucast.data.formats.tables.columns import may_be_rate, shown
+
+        rates = sorted(filter(may_be_rate, names), key=lambda name: "cpu" in name.casefold())
+        if rates:
+            others = f" (or {', '.join(map(shown, rates[1:4]))})" if rates[1:] else ""
+            column = f"--columns seconds={shown(rates[0])}{others}"
+            return f"import with {column} -n SIZE (or n=COLUMN)", True
         return (
             f"of its columns {', '.join(names)} say which are what: "
-            "--columns n=COLUMN,gpus=COLUMN,seconds=COLUMN:UNIT"
+            "--columns n=COLUMN,gpus=COLUMN,seconds=COLUMN:UNIT",
+            False,
         )
     return (
         "a table needs a header line such as n,gpus,seconds, or its columns named with --columns; "
-        "a log is read by --regex, such as 'step time (?P<seconds>[0-9.]+)'"
+        "a log is read by --regex, such as 'step time (?P<seconds>[0-9.]+)'",
+        False,
     )
 
 
@@ -381,11 +387,20 @@ PATTERN = "regex"
 def printed(content: bytes) -> str:
     """What a program printed, as text: bytes in any encoding, lines in any system's way.
 
-    Names and messages in other encodings than UTF-8 are lost; numbers and keywords are not.
+    Names and messages in other encodings than UTF-8 are lost; numbers and keywords are not. Ranks
+    that launchers put before every line are left out.
     """
     wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     text = content.decode("utf-16" if wide else "utf-8-sig", errors="replace")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.split("\n") if _RANK.match(text) else []
+    if lines and all(_RANK.match(line) or not line.strip() for line in lines):
+        return "\n".join(_RANK.sub("", line) for line in lines)
+    return text
+
+
+_RANK = re.compile(r"\[[0-9]+,[0-9]+\]<std(?:out|err)>: ?|(?:[0-9]+:(?: |$))+")
+"""What launchers put before each line of a process: ``srun -l``, ``mpirun --tag-output``."""
 
 
 def holds_records(content: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""AMReX programs: Castro, Nyx, PeleC and others that print the time of each coarse step.
+"""AMReX programs: Castro, Nyx, PeleC, AMR-Wind and others that print the time of each coarse step.
 
 The first step, slower by start-up, is left out where others follow; of a program that prints no
 steps, the run time counts, over steps that are asked for. n is the cells of all levels together, as
@@ -33,11 +33,14 @@ def levels(known: Known) -> Mapping[str, str]:
 
 
 LOG = Printed(
-    name="amrex", what="AMReX programs' output (Castro, Nyx, Pele)", program="AMReX", unit="cells",
+    name="amrex", what="AMReX programs' output (Castro, Nyx, Pele, AMR-Wind)", program="AMReX",
+    unit="cells",
     start=r"MPI initialized with [0-9]+ MPI processes",
-    marks=[r"Coarse TimeStep time:? *=? *[0-9]", ("AMReX", r"^Run [Tt]ime(?: total)? *= *[0-9]"),
+    marks=[r"Coarse TimeStep time:? *=? *[0-9]", r"^WallClockTime\b.*Total: [0-9]",
+           ("AMReX", r"^Run [Tt]ime(?: total)? *= *[0-9]"),
            ("AMReX", "TinyProfiler total time across")],
     lines=(
+        r"^WallClockTime(?: in Evolve\(\) for step|:) <step>.*Total: <seconds>",
         r"STEP <step>\] Coarse", r"Coarse TimeStep time:? *=? *<seconds>", *CELLS,
         r"TinyProfiler total time across processes .*: *[0-9.]+ \.\.\. *[0-9.]+ \.\.\. *<total>",
         r"^Run [Tt]ime(?: total)? *= *<total>",

@@ -20,12 +20,14 @@ def _gpus(known: Known) -> Mapping[str, str]:
     return {"gpus": str(ranks)} if 0 < ranks <= devices else {}
 
 
+STEP = r"^ *(?:MD\| CPU time per MD step \[s\]|CPU TIME \[s\] +=) +<seconds>"
 LOG = Printed(
     name="cp2k", what="CP2K's output", program="CP2K", unit="atoms", job=True,
-    start=r"CP2K\| version string:", marks=[r"CP2K\| version string", r"^ CP2K +[0-9]+ +1\.0 "],
+    start=r"CP2K\| version string:",
+    marks=[r"CP2K\| version string", STEP, r"^ CP2K +[0-9]+ +1\.0 "],
     lines=(
         r"^ *(?:MD\| )?(?:STEP NUMBER +=|Step number) +<step>",
-        r"^ *(?:MD\| CPU time per MD step \[s\]|CPU TIME \[s\] +=) +<seconds>",
+        STEP,
         r"^ CP2K +[0-9]+ +1\.0 +[0-9.]+ +[0-9.]+ +[0-9.]+ +<total>\s*$",
     ),
     facts=[

@@ -20,11 +20,12 @@ def _gpus(known: Known) -> Mapping[str, str]:
     return {"gpus": str(ranks)} if 0 < ranks <= visible else {}
 
 
+END = r"^ *(?:PWSCF|CP|PHONON|NEB|TDDFPT|EPW) +: .*CPU +(?P<total>[0-9][0-9a-z. ]*?) *WALL"
 START = r"^ *Program (?P<what>[A-Z0-9_]+) +v\.(?P<version>[0-9.]+)"
 LOG = Printed(
     name="espresso", what="Quantum ESPRESSO's output", program="Quantum ESPRESSO", unit="atoms",
-    job=True, start=START, marks=[START + r"[^\n]* starts on"],
-    lines=(r"^ *(?:PWSCF|CP|PHONON|NEB|TDDFPT|EPW) +: .*CPU +(?P<total>[0-9][0-9a-z. ]*?) *WALL",),
+    job=True, start=START, marks=[START + r"[^\n]* starts on", END],
+    lines=(END,),
     facts=[
         START, r"number of atoms/cell += +<n>", r"running on +<ranks> processors",
         r"Number of MPI processes: +<ranks>", r"MPI processes distributed on +<nodes> nodes",

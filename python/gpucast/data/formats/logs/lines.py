@@ -58,6 +58,8 @@ _ENOUGH = 3
 """Steps that show by themselves which of them are slow."""
 WARM = 1.25
 """A first step that takes so many times the median of the later ones warms up."""
+TOO_FAST = 1e-3
+"""A step that takes less of the usual time than this is a fault of the clock."""
 COARSE = 0.01
 """Digits that round away more of a time are taken only where there are no others."""
 MOST_SAMPLES = 1000
@@ -76,6 +78,7 @@ class Printed(Log):
         more: facts that follow from others.
         job: whether a step is the whole run, as people compare them: ``total`` has no steps.
         warms: whether the first steps warm up.
+        line_a_step: whether each line with ``elapsed`` is one step.
     """
 
     lines: tuple[str, ...]
@@ -85,6 +88,7 @@ class Printed(Log):
     more: Callable[[Known], Mapping[str, str]] = field(default=lambda known: {})
     job: bool = False
     warms: bool = True
+    line_a_step: bool = False
 
 
 @dataclass(frozen=True)
@@ -219,10 +223,12 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
     """The times in the order of their lines."""
     known: Known = dict(part.facts)
     before: dict[str, tuple[float, float]] = {}
-    last, whole, first = -math.inf, 0, None
+    last, whole, lines, first = -math.inf, 0, 0, None
     for place, told in _lines(part, log):
         _keep(known, told, log.keyed)
         step = _step(known, told)
+        if log.line_a_step and step is None and "elapsed" in told:
+            step = lines = lines + 1
         if step is not None:
             if step < last:
                 before, whole, first = {}, whole + 1, None  # started again
@@ -333,6 +339,8 @@ def steady(samples: list[Sample], first: bool = True) -> list[Sample]:
     kept = []
     for whole in dict.fromkeys(sample.whole for sample in steps.values()):
         kept += _warm([sample for sample in steps.values() if sample.whole == whole], first)
+    usual = statistics.median(sample.seconds for sample in kept)
+    kept = [sample for sample in kept if not sample.seconds < TOO_FAST * usual]
     return kept[:: max(1, math.ceil(len(kept) / MOST_SAMPLES))]
 
 

@@ -224,7 +224,9 @@ def parts(text: str, start: str, end: str | None = None) -> Iterator[tuple[int, 
         yield begin, text[begin:following]
 
 
-_NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?(?![0-9eE]|\.(?:[0-9]|\Z)|\Z)"
+_NUMBER = (
+    r"(?<![0-9])[0-9]+(?:,[0-9]{3})*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?(?![0-9eE]|\.(?:[0-9]|\Z)|\Z)"
+)
 """A number; what stands at the very end of a log may be cut off."""
 _SHORT = {
     "clock": r"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ,_][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,6})?",

@@ -97,7 +97,7 @@ def _gpus(part: Part) -> tuple[int | None, str, str | None]:
 
 LOG = Log(
     name="namd", what="NAMD's log", read=_read, program="NAMD", unit="atoms",
-    start=BANNER, end="WallClock:", marks=[BANNER, BENCHMARK],  # devices are bound before it
+    start=BANNER, end="WallClock:", marks=[BANNER, BENCHMARK, WALL],  # devices are bound before it
     facts=[
         BANNER, r"Info: (?P<n>[0-9]+) ATOMS\n", r"Info: TIMESTEP +(?P<fs>[0-9.eE+-]+)\s",
         r"Info: CUTOFF +(?P<cutoff>[0-9.eE+-]+)\s", r"(?P<resident>GPU-resident) mode",

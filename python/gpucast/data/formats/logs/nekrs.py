@@ -1,7 +1,8 @@
 """nekRS's output.
 
 Seconds a step are ``elapsedStep`` (in older versions ``eTimeStep``, or differences of ``elapsed``)
-of each step; the first, slower by start-up, is left out. n is the mesh's elements; the MPI tasks
+of each step, the first, slower by start-up, left out; else the solve time over the steps of the
+statistics at the end. n is the mesh's elements; the MPI tasks
 have a GPU each where OCCA's mode is CUDA, HIP or SYCL.
 
 Source: nekRS's src/nrs.cpp, src/main.cpp; published outputs.
@@ -18,15 +19,18 @@ def _gpus(known: Known) -> Mapping[str, str]:
     return {"gpus": known["ranks"]} if {"mode", "ranks"} <= known.keys() else {}
 
 
+TOTAL = r"^ +(?:total )?solve +<total>s"
 LOG = Printed(
     name="nekrs", what="nekRS's output", program="nekRS", unit="elements",
-    marks=[r"^ *step= *[0-9]+ .*(?:elapsedStep|eTimeStep|elapsed) *= *[0-9]"],
+    marks=[r"^ *step= *[0-9]+ .*(?:elapsedStep|eTimeStep|elapsed) *= *[0-9]",
+           ("udfExecuteStep", TOTAL)],
     lines=(
         r"^ *step= *<step>", r"step=.*\b(?:elapsedStep|eTimeStep) *= *<seconds> ?s",
+        TOTAL,
         r"^ *step=(?!.*elapsedStep)(?!.*eTimeStep).*\belapsed *= *<elapsed> ?s",
     ),
     facts=[
-        r"MPI tasks:? *<ranks>",
+        r"^ +makef +[0-9.e+-]+s .* <steps>$", r"MPI tasks:? *<ranks>",
         r"(?:active occa mode|OCCA mode|THREAD MODEL): *(?P<mode>CUDA|HIP|SYCL|DPCPP)",
         r"(?:[Nn]umber of elements|Nelements|nElements|Nel)\b[ :=]+<n>", r"nelgt[ :=]+<n>",
     ],

@@ -2,11 +2,11 @@
 
 Each match of ``--regex`` sets what its named groups hold, and what is set stays until another
 match sets it anew, so that a header's batch size counts for the lines below. A match with
-``seconds`` or ``rate`` is a sample. ``unit`` is the unit of either, as of a table's column:
-``ms``, ``it/s``, ``s/it``, ``samples/s``, ``ns/day``. Where there is no such group, ``--columns
-seconds=seconds:us`` says it, or it is read beside the number where the text has it there: nobody
-who writes ``334 us``, ``time (ms): 38.3``, ``ms per step: 38.3`` or ``step_ms=38.3`` means seconds.
-Others are seconds, if they are no longer than steps are.
+``seconds``, of one or of so many ``steps``, or with ``rate`` is a sample. ``unit`` is the unit of
+either, as of a table's column: ``ms``, ``it/s``, ``s/it``, ``samples/s``, ``ns/day``. Where there
+is no such group, ``--columns seconds=seconds:us`` says it, or it is read beside the number where
+the text has it there: nobody who writes ``334 us``, ``time (ms): 38.3``, ``ms per step: 38.3`` or
+``step_ms=38.3`` means seconds. Others are seconds, if they are no longer than steps are.
 
 Samples that agree in everything else are one record's. Where each line counts steps, first ones
 that are far slower warm up, and several ranks' lines of a step are one.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -32,7 +32,7 @@ from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import duration
 
-NUMBERS = ("n", "gpus", "nodes", "ranks", "seconds", "rate")
+NUMBERS = ("n", "gpus", "nodes", "ranks", "steps", "seconds", "rate")
 GROUPS = (*NUMBERS, "unit", "case", "program")
 """Groups that ``--regex`` may have."""
 
@@ -126,22 +126,26 @@ def read(text: str, file: str, options: Options) -> Imported:
         seconds, counted, work = _seconds(
             float(str(value)), unit, name == "rate", known, file, line
         )
-        key = tuple(known.get(name) for name in (*NUMBERS, "case", "program"))
+        if name == TIME:
+            seconds /= float(str(known.get("steps", 1)))
+        key = tuple(known.get(name) for name in ("n", "gpus", "nodes", "ranks", "case", "program"))
         if key not in cells:
             cells[key] = (_run(known, counted, line, len(cells), work), [])
         cells[key][1].append(_sample(match, line, seconds))
-    whole = options.steps is not None and TIME in pattern.groupindex
+    timed = TIME in pattern.groupindex and "steps" not in pattern.groupindex
+    whole = timed and options.steps is not None
     for run, samples in cells.values():
         kept = tuple(sample.seconds for sample in _steady(samples))
         found.runs.append(replace(run, seconds=kept, whole=whole))
     by_clock = None if whole else clocked((_step(_line(match)), _line(match)) for match in matches)
-    if TIME in pattern.groupindex and not whole and of_epochs(matches):
+    if timed and not whole and of_epochs(matches):
         text = "each line is of an epoch: its time is taken for a step; if it is of all, --steps"
         found.remarks.append(remark(Kind.READ_AS, text, about="--regex"))
-    elif TIME in pattern.groupindex and not whole and by_clock is None:
+    elif timed and not whole and by_clock is None:
         found.remarks += _counted_by_several(matches)
     found.remarks += _parts_of_steps(matches)
-    if not (beside or stated_unit or "unit" in pattern.groupindex):
+    found.remarks += _far_apart(samples for _, samples in cells.values())
+    if not (whole or beside or stated_unit or "unit" in pattern.groupindex):
         _ask_about_long_steps(found.runs, file)
     made = runs.imported(found, file, options)
     made.notes.extend(f"times are read as {unit}, which stands beside them" for unit in beside)
@@ -171,6 +175,11 @@ def of_epochs(matches: list[re.Match[str]]) -> bool:
             return False
         epochs.append(int(epoch[1]))
     return len(epochs) > 1 and all(before < after for before, after in pairwise(epochs))
+
+
+def of_numbered_steps(matches: list[re.Match[str]]) -> bool:
+    """Whether each line of a time says the number of its step."""
+    return all(_step(_line(match)) is not None for match in matches if match[TIME])
 
 
 def _before(match: re.Match[str]) -> str:
@@ -237,6 +246,25 @@ def _counted_by_several(matches: list[re.Match[str]]) -> Iterator[Remark]:
         text = (
             f"each line counts {rise} more ({counters[0]['what'].casefold()}) than the one before: "
             f"its time is taken for one of them; if it is of all, --steps {rise}"
+        )
+        yield remark(Kind.READ_AS, text, about="--regex")
+
+
+_FEW, _APART = 5, 1.25
+
+
+def _far_apart(cells: Iterable[list[Sample]]) -> Iterator[Remark]:
+    """Whether few times of one cell are so far apart that they may be of several runs."""
+    factors = []
+    for samples in cells:
+        times, steps = zip(*((sample.seconds, sample.step) for sample in samples), strict=True)
+        of_one_run = None not in steps and all(before < after for before, after in pairwise(steps))
+        if len(times) <= _FEW and not of_one_run:
+            factors.append(max(times) / min(times))
+    if factors and max(factors) > _APART:
+        text = (
+            f"times of the same n and GPU count differ by a factor of {max(factors):.2g}: they are "
+            "taken as repetitions; if they are of several runs, groups gpus, n or case tell which"
         )
         yield remark(Kind.READ_AS, text, about="--regex")
 
@@ -385,7 +413,7 @@ def _values(
         value = numbers.parse(text.strip(), decimal)
         if value == 0 and name in _TIMES:
             continue  # before the first step
-        whole = name in ("gpus", "nodes", "ranks")
+        whole = name in ("gpus", "nodes", "ranks", "steps")
         if value is None or not 0 < value < float("inf") or (whole and value != int(value)):
             what = "whole number" if whole else "number"
             raise InputError(

@@ -1,6 +1,7 @@
 """PIConGPU's output.
 
-Seconds a step are the calculation's time, without initialization, over the steps. n is the cells of
+Seconds a step are the time that passed between two lines of progress over the steps between them,
+or the calculation's time, without initialization, over all. n is the cells of
 the grid, GPUs are the devices, where the command line (``-g``, ``-d``) stands in the log; else both
 are asked for.
 
@@ -23,7 +24,7 @@ LOG = Printed(
     start=r"^PIConGPU: |\+ .*bin/picongpu ",
     marks=[r"calculation +simulation time:", r"% = +[0-9]+ \| time elapsed:.*avg time per step:"],
     lines=(
-        r"^ *[0-9]+ % = *<steps> \| time elapsed",
+        r"[0-9]+ % = *(?P<step>(?P<steps>[0-9]+)) \| time elapsed: *(?P<elapsed>[^|]*?) *\|",
         r"calculation +simulation time: [^\n]*= *<total> sec",
         r"calculation +simulation time: +(?P<total>[^=\n<]+)$",
     ),

@@ -1,15 +1,18 @@
 """The ``--regex`` that would read a text of no known format, made from its own lines.
 
 Lines count that a program prints again and again, with other numbers, and that have a time with its
-unit, or a name that speaks of one. Nobody is told of an expression that does not read.
+unit, or a name that speaks of one; where there are none, a line that has both, such as the time of
+the whole run. Nobody is told of an expression that does not read.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Literal
 
 from gpucast.data.formats import Options
 from gpucast.data.formats.logs import pattern
@@ -18,57 +21,95 @@ from gpucast.errors import InputError
 
 NUMBER = r"[0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _NUMBER = re.compile(rf"(?<![\w.]){NUMBER}")
-_UNIT = re.compile(r"\s?(?P<unit>[a-zµ]+(?:(?:/| per )[a-z]+){0,2})(?![\w/]|\s?[:=])", re.I)
+_UNIT = re.compile(
+    r"(?P<gap>\s?(?:elapsed |wall |\()?)(?P<unit>[a-zµ]+(?:(?:/| per )[a-z]+){0,2})"
+    r"(?![\w/]|\s?:|=|\)? (?:remain|left))",
+    re.I,
+)
+_UNIT_BEFORE = re.compile(r"(?:[(\[]|\bin )(?:s|secs?|seconds|ms|us)\b[)\]]?\W*$", re.I)
 _NAME = re.compile(r"""(?P<name>[a-z][a-z_/]*(?: per [a-z]+)?)["']?\s?[:=]\s?["']?$""", re.I)
 """What a number is called that stands behind its name."""
+_COUNT = re.compile(
+    r"(?<![\w.])[0-9]+(?P<behind> "
+    r"(?!\D*(?:(?:/|\bper )(?:time ?)?(?:step|iter)|(?:step|iter)\w* (?:wall)?time))"
+    r"(?:iter(?:ation)?s?|(?:time)?steps?|cycles|times|calls)\b\D*)$",
+    re.I,
+)
+"""How many steps a time behind it is of, which is not said to be of each."""
+_SIMULATED = re.compile(r"\btime *=$", re.I)
+"""What stands before the simulated time in lines that have the time step, too."""
 _TIME = re.compile(
     r"time(?!r)|elapsed?|took|duration|dauer|laufzeit|wall|\bms\b|\bsec|\(s\)|_s\b|_ms\b"
     r"|(?:batch|step|iter)_cost", re.I
 )  # fmt: skip
 _PER_STEP = re.compile(r"step|iter|batch|schritt|cycle|/it\b", re.I)
 _NO_TIME = re.compile(
-    r"\beta\b|remain|left|total|estimat|data|load|reader|timestamp|\bdate|eval|valid|test", re.I
+    r"\beta\b|remain|left|total|estimat|data|load|reader|timestamp|\bdate|eval|valid|test|init"
+    r"|setup|Δt|\bdt\b",
+    re.I,
+)
+_OF_RUN = (
+    r"(?i:\b(?:iteration count|number of (?:time ?)?(?:steps|iterations|cycles))"
+    r"\D{1,12}(?P<steps>\d+))"
 )
 _IN_CLOCK = re.compile(r"\d:$|\.[a-z]{1,4}:$", re.I)
 """Before a number: it belongs to a time of day, or is the line of a source file."""
 _FACTS = (
     r"(?i:world[_ -]?size\D{1,4}(?P<gpus>\d+))",
     r"(?i:\b(?:n|num|number of)[_ ]?(?:gpus?|devices)\D{1,4}(?P<gpus>\d+))",
-    r"(?i:\b(?P<gpus>\d+) (?:gpus?|devices)\b)",
+    r"(?i:\b(?P<gpus>\d+) (?:gpus?|devices)\b(?!\S* (?:per|a|each) ))",
     r"(?i:\bglobal[_ -]?batch(?:[_ -]?size)?\D{1,4}(?P<n>\d+))",
     r"(?i:\b(?P<n>\d+) (?:atoms|particles|cells)\b)",
 )  # fmt: skip
 _SECONDS = r"(?P<seconds>\d[\d.]*(?:[eE][+-]?\d+)?)"
 _ENOUGH, _LONGEST, _LONGEST_UNIT = 2, 1000, 30
 """Lines of a kind that show that a program repeats it; characters of a line, and of a unit."""
+_SURE = 3.0
+"""How likely a number is a time that stands in one line alone."""
 _LOOKED_AT = 5000
 """Lines in which an expression is looked for."""
 
 
 def expression(text: str) -> str | None:
     """The expression that reads most of a text's times; None: nothing in it looks like times."""
-    lines = text.splitlines()[:_LOOKED_AT]
+    lines = [line for line in text.splitlines()[:_LOOKED_AT] if len(line) < _LONGEST]
     shapes = Counter(map(_shape, lines))
-    scores: dict[str, float] = {}
-    for line in lines:
-        if shapes[_shape(line)] >= _ENOUGH and len(line) < _LONGEST:
-            for made, score in _candidates(line):
-                scores[made] = scores.get(made, 0.0) + score
     facts = {re.findall("P<(.*?)>", fact)[0]: fact for fact in _FACTS if re.search(fact, text)}
-    for made in sorted(scores, key=lambda made: -scores[made])[:5]:
-        whole = "|".join([made, *facts.values()])
-        if _reads(text, whole):
-            return whole
+    for fewest, least in ((_ENOUGH, 0.0), (1, _SURE)):
+        scores: dict[str, float] = {}
+        for line in lines:
+            if shapes[_shape(line)] >= fewest:
+                for made, score in _candidates(line):
+                    if score >= least:
+                        scores[made] = scores.get(made, 0.0) + score
+        for made in sorted(scores, key=lambda made: -scores[made])[:5]:
+            counted = fewest == 1 and _is_of_run(made) and re.search(_OF_RUN, text)
+            whole = "|".join([made, *[_OF_RUN] * bool(counted), *facts.values()])
+            if _reads(text, whole):
+                return whole
     return None
 
 
-def beside(text: str, made: str) -> str:
-    """The options that an expression needs beside it."""
-    asked = {"<gpus>": "--gpus N", "<n>": "-n SIZE"}
-    options = [option for group, option in asked.items() if group not in made]
-    if "epoch" in made.lower() or pattern.of_epochs([*re.finditer(made, text, re.MULTILINE)]):
-        options.append("--steps STEPS-OF-AN-EPOCH")
-    return "".join(f" {option}" for option in options)
+def options(text: str) -> str | None:
+    """What to say on the command line for a text to be read; None: it has no expression."""
+    made = expression(text)
+    if made is None:
+        return None
+    beside = f"--regex {shlex.quote(made)}"
+    beside += "" if _reads(text, made, None) else " --decimal point"
+    asked = {"<gpus>": " --gpus N", "<n>": " -n SIZE"}
+    beside += "".join(option for group, option in asked.items() if group not in made)
+    matches = [*re.finditer(made, text, re.MULTILINE)]
+    if "epoch" in made.lower() or pattern.of_epochs(matches):
+        return f"{beside} --steps STEPS-OF-AN-EPOCH"
+    if _is_of_run(made) and not pattern.of_numbered_steps(matches):
+        return f"{beside}, with --steps N where a time is of N steps"
+    return beside
+
+
+def _is_of_run(made: str) -> bool:
+    """Whether the times that an expression finds may be of more steps than one."""
+    return not re.search("rate>|steps>|/it", made) and not _PER_STEP.search(made)
 
 
 def _shape(line: str) -> str:
@@ -82,38 +123,45 @@ def _candidates(line: str) -> Iterator[tuple[str, float]]:
         before, end = line[end : match.start()], match.end()
         if _IN_CLOCK.search(line[: match.start()]) or re.match(r":\d", line[end:]):
             continue
-        label = re.search(r"(?<!\w)[^\d|;,]{0,40}$", before)
-        words = re.split(r"[:=)\]]\s+(?=\S)", label[0])[-1].strip() if label else ""
+        label = re.search(r"(?<!\w)[^\d|;,]{0,40}$", re.sub(r"\s+", " ", before))
+        words = re.split(r"[:=)\]]\s+(?=[^\s:=])", label[0])[-1].strip() if label else ""
         if _NO_TIME.search(words):
             continue
         if (rate := _rate_named(words)) is not None:
             yield rate, 2.0
             continue
-        unit, known = _unit_behind(line, end)
-        speaks = _TIME.search(words) is not None
-        if (known is None and not speaks) or unit in ("d", "min"):
+        gap, unit, known = _unit_behind(line, end)
+        of_each = re.match(r"/(?:time)?(?:step|iter)", line[end:])
+        plain = re.sub("(?i)time[ -]?step", "step", words)
+        speaks = bool(of_each or _TIME.search(plain) or gap.strip(" ("))
+        simulated = _SIMULATED.search(words) and "dt" in line
+        if (known is None and (simulated or not speaks)) or unit in ("d", "min"):
             continue
         is_rate = known is not None and known.rank > 1
-        of_step = _PER_STEP.search(words if is_rate else f"{words} {unit}") is not None
-        score = 1.0 + 2 * of_step + (known is not None) + speaks + 0.5 * (not is_rate)
-        name = re.sub(r"(?:\\?\s)+", r"\\s*", re.escape(words))
+        of_step = of_each or _PER_STEP.search(f"{words} {unit}") or (known and known.needs_timestep)
+        has_unit = known is not None or _UNIT_BEFORE.search(words) is not None
+        score = 1.0 + 2 * bool(of_step) + has_unit + speaks + 0.5 * (not is_rate)
+        score -= bool(re.search(r"\bcpu\b", words, re.I))
+        count = None if of_each or is_rate else _COUNT.search(line[: match.start()])
+        if count is not None:
+            words, score = count["behind"].strip(), score + 2
+        name = _escaped(words) + (r"\s*" if words else "")
         name = rf"\b{name}" if name[:1].isalpha() else name
-        gap = r"\s*" if name else ""
-        if is_rate:
-            yield rf"{name}{gap}(?P<rate>[\d.,]+)\s?(?P<unit>{re.escape(unit)})", score
-        elif known is not None:
-            yield rf"{name}{gap}{_SECONDS}\s?(?P<unit>{re.escape(unit)})\b", score
+        name = rf"(?P<steps>\d+)\s*{name}" if count is not None else name
+        name += r"(?P<rate>[\d.,]+)" if is_rate else _SECONDS
+        if known is not None:
+            yield rf"{name}\s?{_escaped(gap.lstrip())}(?P<unit>{re.escape(unit)})\b", score
         else:
-            yield rf"{name}{gap}{_SECONDS}", score
+            yield name + (of_each[0] if of_each else ""), score
 
 
-def _unit_behind(line: str, end: int) -> tuple[str, Unit | None]:
-    """The longest text behind a number that is a unit."""
+def _unit_behind(line: str, end: int) -> tuple[str, str, Unit | None]:
+    """What stands between a number and its unit, and the longest text there that is a unit."""
     match = _UNIT.match(line, end)
-    text = match["unit"] if match else ""
+    gap, text = match.groups() if match else ("", "")
     while text and (parse_column_unit(text) is None or len(text) > _LONGEST_UNIT):
         text = text[: max(text.rfind("/"), text.rfind(" per "), 0)]
-    return text, parse_column_unit(text) if text else None
+    return gap, text, parse_column_unit(text) if text else None
 
 
 def _rate_named(words: str) -> str | None:
@@ -129,14 +177,22 @@ def _rate_named(words: str) -> str | None:
     return None
 
 
-def _reads(text: str, made: str) -> bool:
+def _escaped(text: str) -> str:
+    """A text as a pattern, however many blanks it has."""
+    return re.sub(r"(?:\\?\s)+", r"\\s*", re.escape(text))
+
+
+def _reads(text: str, made: str, decimal: Literal["point"] | None = "point") -> bool:
     """Whether an expression finds times, and not those since the start, which only grow."""
     try:
-        options = Options(regex=made, gpus=1, size=1.0, decimal="point", every_run=True)
-        entries = pattern.read(text, "", options).entries
+        stated = Options(
+            regex=made, gpus=1, size=1.0, decimal=decimal, every_run=True, timestep=1e-15, steps=1
+        )
+        entries = pattern.read(text, "", stated).entries
     except (InputError, re.error):
         return False
-    times = [match["seconds"] for match in re.finditer(made, text) if "seconds>" in made]
-    raw = [float(seconds) for seconds in times if seconds]
-    grows = len(raw) > 1 and all(before < after for before, after in pairwise(raw))
+    if re.search("rate>|steps>|/step", made):
+        return bool(entries)
+    times = [float(match["seconds"]) for match in re.finditer(made, text) if match["seconds"]]
+    grows = len(times) > 1 and all(before < after for before, after in pairwise(times))
     return bool(entries) and not grows

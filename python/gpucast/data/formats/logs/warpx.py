@@ -14,8 +14,9 @@ from gpucast.data.formats.logs.lines import Printed
 LOG = Printed(
     name="warpx", what="WarpX's output", program="WarpX", unit="cells",
     start=r"MPI initialized with [0-9]+ MPI processes",
-    marks=[r"Evolve time = [0-9.eE+-]+(?: s)?; This step = "],
-    lines=(r"Evolve time = .*This step = <seconds>", *CELLS), facts=DEVICES, more=levels,
-    keyed={"cells": "level"}, unclear="no line says how many GPUs AMReX initialized",
+    marks=[r"(?:Evolve time|Walltime) = [0-9.eE+-]+(?: s)?; This step = "],
+    lines=(r"(?:Evolve time|Walltime) = .*This step = <seconds>", *CELLS),
+    facts=DEVICES, more=levels, keyed={"cells": "level"},
+    unclear="no line says how many GPUs AMReX initialized",
 )  # fmt: skip
 FORMATS = (LOG.format,)

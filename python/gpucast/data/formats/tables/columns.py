@@ -48,6 +48,10 @@ _TIME_WORDS = _BARE_TIMES | {
     "t_step", "timing", "median", "mean", "average", "avg", "duration", "speed", "rate",
     "performance", "perf", "throughput", "tpot", "itl", "inter_token_latency", "train_step_timing",
 }  # fmt: skip
+_STEP_TIME = re.compile(
+    r"(?:(?:avg|average|mean|median)\.?_)?(?:wall_?|elapsed_)?"
+    r"(?:(?:time|t|elapsed)/(?:time_?)?(?:step|iteration|iter|it)|(?:time_?)?step_time)"
+)
 _RUN = re.compile(
     r"(?:total|whole|overall|job|program)_(?:wall_?|run_?|elapsed_)?time|time_total"
     r"|wall_?(?:clock_?)?(?:time)?|run_?time|elapsed(?:_time)?|loop_time|execution_time"
@@ -224,7 +228,7 @@ def seems_header(given: Mapping[str, str] | None = None) -> Callable[[list[str]]
     """Tells lines that are a header beyond doubt: prose speaks of GPUs and sizes, too."""
 
     def seems(names: list[str]) -> bool:
-        if kind_of(names, given) is None:
+        if kind_of(names, given) is None or (len(names) > 8 and names[-1].endswith(".")):
             return False
         across = [*counts_across(names)]
         others = [name for at, name in enumerate(names) if at not in across]
@@ -369,7 +373,7 @@ def _is_of_run(by_role: Mapping[str, Column], given: Mapping[str, str], grid: Gr
 _GROUP = re.compile(
     r"(?:perf|performance|train|trainer|training|timings?|timers?|time|runtime|throughput|speed|"
     r"metrics|data|stats)[/.]"
-    r"(?=[a-z])(?!step$|iter$|iteration$|s$|it$)",
+    r"(?=[a-z])(?!(?:step|iter|iteration|s|it)(?:$|\s*[(\[]))",
     re.IGNORECASE,
 )
 """What loggers put before the names of what they log: ``perf/step_time_s``."""
@@ -409,11 +413,12 @@ def _sizes(name: str, at: int, unit: SizeUnit) -> Column:
 def _unit_in(word: str, stem: str, inner: str) -> Unit | None:
     if inner:
         stem, share = share_in(stem)
-        unit = parse_column_unit(inner) if stem in _TIME_WORDS else None
+        timed = stem in _TIME_WORDS or _STEP_TIME.fullmatch(stem)
+        unit = parse_column_unit(inner) if timed else None
         # The ns/day of each GPU do not add up to those of a run.
         adds_up = unit is not None and unit.rank == RATE_OF_WORK
         return _of_each(unit, share) if share is None or adds_up else None
-    if word in _BARE_TIMES:
+    if word in _BARE_TIMES or _STEP_TIME.fullmatch(word):
         return parse_unit("s")
     unit = parse_column_unit(word) if word not in _NO_NAMES_OF_TIMES else None
     if unit is not None:
@@ -519,6 +524,12 @@ def unit_of_heading(name: str) -> Unit | None:
     named = bracket is not None or last not in _NO_NAMES_OF_TIMES
     unit = parse_column_unit(last) if named else None
     return _of_each(unit, share_in(word)[1])
+
+
+def may_be_rate(name: str) -> bool:
+    """Whether a name ends with a unit of steps or simulated time a second: ``GPU steps/s``."""
+    unit = unit_of_heading(name)
+    return unit is not None and unit.rank in (2, 4)
 
 
 def _sizes_as_said(name: str, at: int, unit_text: str | None) -> Column:

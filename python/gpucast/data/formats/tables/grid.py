@@ -1,10 +1,10 @@
 """Tables as rows of cells, from text, workbooks, Parquet files and data frames.
 
 In a text, comma, semicolon, tab and ``|`` (of ``sacct -P``) are delimiters, else blanks that align
-its columns; lines before the header that start with ``#`` are comments, and titles may stand above
-it. Blank lines, and rules such as ``----``, are skipped everywhere. A table of Markdown, with ``|``
-before each row, may stand anywhere in a text, and ends with the first line of another kind. Cells
-are text, numbers, or None where empty.
+its columns; lines before the header that start with ``#`` or ``%`` are comments, of which one may
+be the header, and titles may stand above it. Blank lines, and rules such as ``----``, are skipped
+everywhere. A table of Markdown, with ``|`` before each row, may stand anywhere in a text, and ends
+with the first line of another kind. Cells are text, numbers, or None where empty.
 """
 
 from __future__ import annotations
@@ -237,6 +237,7 @@ def table_names(text: str) -> list[str]:
     """The names above a text that looks like a table of numbers; empty: it does not."""
     lines = [line for line in text.splitlines() if line.strip()][: MOST_ABOVE + 2]
     rows = [top for number, line in enumerate(lines) if (top := _top(line, number)) is not None]
+    rows = [row for row in rows if not all(_RULE.fullmatch(name) for name in row.names)]
     for head, row, *_ in (rows[at : at + 2] for at in range(len(rows) - 1)):
         names = [name for name in head.names if name]
         numbers = sum(bool(re.match("[-+]?[0-9]", cell)) for cell in row.names)
@@ -373,11 +374,19 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
             if _goes_below(line, aligned):
                 return aligned
             aligned = None
-        if line.startswith("#"):
-            top = _top(line, number)
+        if line.startswith(("#", "%")):
+            names = [name for part in line.split("#") if (name := part.strip())]
+            if len(names) > 1 and is_header(names):  # "#nodes #time (s)"
+                aligned = _Top(names, BLANKS, number, tuple(above))
+                continue
             # "# GPUs" is a name as well as a comment: taken where no other line is a header.
-            if top and is_header(top.names) and (first is None or len(first.names) < 2):
-                commented = top
+            for header_line in line, line.lstrip("#% "):
+                top = _top(header_line, number)
+                if top and is_header(top.names) and (first is None or len(first.names) < 2):
+                    commented = top
+                    break
+            else:
+                aligned = _aligned_top(line.lstrip("#% "), number, is_header, tuple(above))
             above.append(line.strip("# \r\n"))
             continue
         top = _top(line, number)
@@ -412,6 +421,7 @@ def _goes_below(line: str, top: _Top) -> bool:
 
 def _aligned(line: str, count: int) -> list[str]:
     """The cells of a line, ``count`` if possible; more than one blank parts them for sure."""
+    line = re.sub(r"\s#.*", "", line)  # a comment
     cells = re.split(r"\s{2,}", line.strip())
     return cells if len(cells) == count else line.split()
 

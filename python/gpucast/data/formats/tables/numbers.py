@@ -94,6 +94,8 @@ def decimals_of(texts: Iterable[str]) -> tuple[str | None, str | None, str | Non
         if "," not in text and "." not in text:
             continue
         as_point, as_comma = parse(text, "point"), parse(text, "comma")
+        if as_point is not None and re.search(r"[.][0-9]+[eE]", text):
+            as_comma = None  # digits in groups have no exponent
         if as_point is None and as_comma is None:
             continue
         if as_comma is None:

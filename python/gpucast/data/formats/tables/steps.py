@@ -28,6 +28,7 @@ from gpucast.data.formats.tables.columns import (
     TIME,
     Column,
     Columns,
+    may_be_rate,
     resolve,
     roles_of,
     shown,
@@ -275,6 +276,7 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
     missing = {role: words for role, (there, *words) in wanted.items() if not there}
     # "Time" alone is the time of day in exports of monitors.
     timeless = TIME in missing or ("n" in missing and roles[TIME].name.casefold() == "time")
+    timeless &= not _may_be_times(grid, columns)
     busy = of_utilization("\n".join(grid.names)) if timeless else None
     if busy is not None:
         raise grid.error(busy)
@@ -308,6 +310,7 @@ def _by_hand(grid: Grid, columns: Columns, examples: dict[str, str]) -> str:
     sized = re.search(r"R[0-9]{1,2}B[0-9]{2}|[0-9]+(?:x[0-9]+){1,2}", os.path.basename(grid.file))
     size = sized[0] if sized else "SIZE"
     of_nodes = "nodes" in columns.by_role and "gpus" in named
+    counted = "gpus" in named and not of_nodes and not named["gpus"][0].endswith("COLUMN")
     where = [f"; {example} where {when}" for example, _, when in named.values() if when]
     if not times:
         stated = {"n": f"-n {size}", "gpus": "--gpus N"}
@@ -317,21 +320,26 @@ def _by_hand(grid: Grid, columns: Columns, examples: dict[str, str]) -> str:
             listed, where = ",".join(examples.values()), []
         where += [f"; where no column has it, with {' '.join(left)}"] * bool(left)
         return f"import with --columns {listed}{''.join(where)}"
-    column = f"{named['gpus'][0]}," if "gpus" in named and not of_nodes else ""
+    column = f"{named['gpus'][0]}," if counted else ""
     others = f" (or {', '.join(map(shown, times[1:MOST_NAMED]))})" if times[1:] else ""
+    gpus = " --gpus-per-node N" if of_nodes else " --gpus N (or gpus=COLUMN)"
+    gpus *= "gpus" in named and not counted
     return (
-        f"import with --columns {column}{_with_unit(times[0])}{others}"
-        f"{' --gpus-per-node N' * of_nodes}{f' -n {size} (or n=COLUMN)' * ('n' in named)}, and "
-        f"--steps N where times are of whole runs{''.join(where) * (not of_nodes)}"
+        f"import with --columns {column}{_with_unit(times[0])}{others}{gpus}"
+        f"{f' -n {size} (or n=COLUMN)' * ('n' in named)}, and --steps N where times are of whole "
+        f"runs{''.join(where) * (not of_nodes)}"
     )
 
 
 _NO_TIME = re.compile(
-    r"/s(?:ec(?:ond)?)?\b|per_s|flop|speed_?up|eff|throughput|cost|price|[$%]|mem|[gm]i?b\b|util|mfu"
+    r"/s(?:ec(?:ond)?)?\b|per_s|flop|speed_?up|eff|throughput|\bfom|cost|price|[$%]|mem|[gm]i?b\b|util|mfu"
     r"|hfu|loss|acc|watt|energy|_k?j$|estimat|predict",
     re.I,
 )
 """Names of what is no time, whatever its numbers look like."""
+
+
+_DECIMALS = re.compile("[0-9]+[.,][0-9]+ ?[mu]?s?")
 
 
 def _with_unit(name: str) -> str:
@@ -347,10 +355,11 @@ def _may_be_times(grid: Grid, columns: Columns) -> list[str]:
         for at, name in enumerate(grid.names)
         if at not in used
         and name
-        and not _NO_TIME.search(name)
+        and (may_be_rate(name) or not _NO_TIME.search(name))
         and (
-            "run" in roles_of(name)
-            or any(re.fullmatch(r"[0-9]+[.,][0-9]+", str(cells[at])) for _, cells in grid.rows)
+            may_be_rate(name)
+            or "run" in roles_of(name)
+            or any(_DECIMALS.fullmatch(str(cells[at])) for _, cells in grid.rows)
         )
     ]
 
@@ -360,6 +369,7 @@ def _may_be_times(grid: Grid, columns: Columns) -> list[str]:
     return sorted(
         names,
         key=lambda name: (
+            not lacks("cpu", name),
             lacks("time|total|lat|sec|avg|mean|median|wall|_ms", name), lacks("wall|total", name)
         ),
     )  # fmt: skip

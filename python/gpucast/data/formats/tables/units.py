@@ -18,6 +18,8 @@ _SECONDS = {
     86400.0: "d day days",
 }
 _WALL = {word: size for size, words in _SECONDS.items() for word in words.split()}
+_MODEL_TIME = {"sypd": 365 * 86400.0, "sdpd": 86400.0}
+"""Simulated years and days a day, of models of the climate: s."""
 _SIMULATED = {"fs": 1e-15, "ps": 1e-12, "ns": 1e-9, "us": 1e-6}
 _LONG = {word for word, size in _WALL.items() if size >= 60}
 _STEPS = {
@@ -108,6 +110,9 @@ def parse_unit(text: str) -> Unit | None:
     name = normalized(text)
     if name in ("mlups", "glups", "klups", "lups", "mlup/s", "glup/s"):
         name = name.removesuffix("/s").rstrip("s") + "s/s"
+    if name in _MODEL_TIME:
+        wall = _WALL["d"] / _MODEL_TIME[name]
+        return Unit(name, lambda value, n, timestep: timestep * wall / value, True, 4)
     above, slash, below = name.partition("/")
     if slash:
         above = _OF_RATES.get(above, above)

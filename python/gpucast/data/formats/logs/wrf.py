@@ -1,0 +1,17 @@
+"""WRF's rsl.out and rsl.error.
+
+Seconds a step are those of each step of domain 1, in which the steps of its nests lie. Slower first
+steps are left out. Its log does not say n and GPUs: both are asked for.
+
+Source: published outputs.
+"""
+
+from __future__ import annotations
+
+from gpucast.data.formats.logs.lines import Printed
+
+LINE = r"Timing for main[^\n]*: time \S+ on domain +1: +<seconds> elapsed seconds"
+LOG = Printed(
+    name="wrf", what="WRF's rsl.out", program="WRF", unit="cells", marks=[LINE], lines=(LINE,),
+)  # fmt: skip
+FORMATS = (LOG.format,)
