@@ -36,6 +36,7 @@ _COUNT = re.compile(
     re.I,
 )
 """How many steps a time behind it is of, which is not said to be of each."""
+_OF_EACH = re.compile("/(?:time)?(?:step|iter)")
 _SIMULATED = re.compile(r"\btime *=$", re.I)
 """What stands before the simulated time in lines that have the time step, too."""
 _TIME = re.compile(
@@ -121,7 +122,7 @@ def _candidates(line: str) -> Iterator[tuple[str, float]]:
     end = 0
     for match in _NUMBER.finditer(line):
         before, end = line[end : match.start()], match.end()
-        if _IN_CLOCK.search(line[: match.start()]) or re.match(r":\d", line[end:]):
+        if _IN_CLOCK.search(line[: match.start()][-6:]) or re.match(r":\d", line[end : end + 2]):
             continue
         label = re.search(r"(?<!\w)[^\d|;,]{0,40}$", re.sub(r"\s+", " ", before))
         words = re.split(r"[:=)\]]\s+(?=[^\s:=])", label[0])[-1].strip() if label else ""
@@ -131,7 +132,7 @@ def _candidates(line: str) -> Iterator[tuple[str, float]]:
             yield rate, 2.0
             continue
         gap, unit, known = _unit_behind(line, end)
-        of_each = re.match(r"/(?:time)?(?:step|iter)", line[end:])
+        of_each = _OF_EACH.match(line, end)
         plain = re.sub("(?i)time[ -]?step", "step", words)
         speaks = bool(of_each or _TIME.search(plain) or gap.strip(" ("))
         simulated = _SIMULATED.search(words) and "dt" in line
