@@ -55,9 +55,9 @@ def test_steps_alone_name_the_two_combinations_that_they_tell(alone: Model, trut
         frozenset({"t_cpu", "B_d2h"}): truth.t_cpu + 12 / truth.B_d2h,
         frozenset({"t_kernel", "L_h2d", "L_d2h"}): truth.t_kernel + truth.L_h2d + truth.L_d2h,
     }
-    found = {frozenset(c["parameters"]): c for c in alone.content["combinations"]}
-    assert found.keys() == values.keys()
-    for names, combination in found.items():
+    combinations = {frozenset(c["parameters"]): c for c in alone.content["combinations"]}
+    assert combinations.keys() == values.keys()
+    for names, combination in combinations.items():
         assert abs(combination["value"] - values[names]) < 4 * combination["stderr"]
         low, high = combination["ci95"]
         assert low < combination["value"] < high
@@ -67,14 +67,14 @@ def test_steps_alone_name_the_two_combinations_that_they_tell(alone: Model, trut
 @pytest.mark.parametrize("name", list(TRUTHS))
 def test_steps_with_transfers_and_launches_tell_everything(name: str) -> None:
     truth = TRUTHS[name]
-    found = gc.fit(whole(truth, seed=7), model="paper", replicates=0).content
-    assert found["rank"] == 7
-    assert found["combinations"] == []
-    assert found["k"] == truth.k
-    for parameter, entry in found["parameters"].items():
+    content = gc.fit(whole(truth, seed=7), model="paper", replicates=0).content
+    assert content["rank"] == 7
+    assert content["combinations"] == []
+    assert content["k"] == truth.k
+    for parameter, entry in content["parameters"].items():
         assert entry["identified"]
         assert abs(entry["value"] - getattr(truth, parameter)) < 4 * entry["stderr"], parameter
-    assert found["parameters"]["t_gpu"]["stderr"] < 0.02 * truth.t_gpu
+    assert content["parameters"]["t_gpu"]["stderr"] < 0.02 * truth.t_gpu
 
 
 def test_the_profile_is_least_at_the_k_found(joint: Model) -> None:
@@ -87,8 +87,8 @@ def test_no_k_is_tried_that_a_core_cannot_hold() -> None:
     rng = np.random.default_rng(0)
     small = machine(max_threads_per_sm=2048)  # 2048 x 12 / 2304 = 10.7 threads a core
     data = dataset([small, *steps(NATIVE.seconds, rng)])
-    found = gc.fit(data, model="paper", replicates=0).content
-    assert [entry["k"] for entry in found["k_profile"]] == list(range(1, 11))
+    content = gc.fit(data, model="paper", replicates=0).content
+    assert [entry["k"] for entry in content["k_profile"]] == list(range(1, 11))
 
 
 def test_timing_the_cpu_part_tells_t_cpu() -> None:
@@ -97,9 +97,9 @@ def test_timing_the_cpu_part_tells_t_cpu() -> None:
     for record in steps(NATIVE.seconds, rng):
         cpu = NATIVE.t_cpu * record["n"] * np.exp(0.03 * rng.standard_normal(5))
         timed.append({**record, "phases": {"cpu": cpu.tolist()}})
-    found = gc.fit(made_of_steps(*timed), model="paper", replicates=0).content
-    entry = found["parameters"]["t_cpu"]
-    assert found["rank"] == 5
+    content = gc.fit(made_of_steps(*timed), model="paper", replicates=0).content
+    entry = content["parameters"]["t_cpu"]
+    assert content["rank"] == 5
     assert entry["identified"]
     assert abs(entry["value"] - NATIVE.t_cpu) < 4 * entry["stderr"] < 0.1 * NATIVE.t_cpu
 
@@ -180,11 +180,11 @@ def test_disturbed_samples_do_not_move_the_fit() -> None:
 
 def test_a_k_that_the_data_do_not_tell_is_said_with_the_n_that_would() -> None:
     data = steps_alone(n=[500, 1000, 1500, 2000])  # one wave, whatever k is
-    found = gc.fit(data, model="paper", replicates=0)
-    plausible = found.content["k_plausible"]
+    model = gc.fit(data, model="paper", replicates=0)
+    plausible = model.content["k_plausible"]
     assert plausible == list(range(1, 129))
-    (said,) = [text for text in found.warnings if "k is not determined" in text]
-    assert "2304 to 294912 particles" in said  # 1 and 128 threads on each of 2304 cores
+    (warning,) = [text for text in model.warnings if "k is not determined" in text]
+    assert "2304 to 294912 particles" in warning  # 1 and 128 threads on each of 2304 cores
 
 
 def test_one_n_one_gpu_count_and_one_repetition_are_warned_of() -> None:
@@ -231,13 +231,16 @@ def test_of_few_cells_timed_once_auto_forecasts_widely_and_says_what_is_missing(
         for n, seconds in zip(sizes, true, strict=True)
     ]
     model = gc.fit(made_of_steps(*cells))
-    (said,) = [text for text in model.warnings if "cannot determine" in text]
-    assert f"{len(sizes)} observations" in said
-    assert "measure more cells or repetitions" in said
+    (warning,) = [text for text in model.warnings if "cannot determine" in text]
+    assert f"{len(sizes)} observations" in warning
+    assert "measure more cells or repetitions" in warning
     assert any("one GPU count only" in text for text in model.warnings)
     assert any("one repetition" in text for text in model.warnings)
-    assert not any(each.identified for each in model.parameters.values())
-    assert all(each.stderr is None and each.ci95 is None for each in model.parameters.values())
+    assert not any(parameter.identified for parameter in model.parameters.values())
+    assert all(
+        parameter.stderr is None and parameter.ci95 is None
+        for parameter in model.parameters.values()
+    )
     assert model.replicates.shape[0] == 0
     there = model.forecasts([float(sizes[-1])], [1])
     assert there.low[0] <= true[-1] <= there.high[0]
@@ -270,5 +273,5 @@ def test_launches_of_submit_are_preferred_to_those_that_wait() -> None:
     data = dataset(
         [machine(), *steps(NATIVE.seconds, rng), *microbenchmarks(NATIVE, rng), *waiting]
     )
-    found = gc.fit(data, model="paper", replicates=0)
-    assert found.parameter("t_kernel") == pytest.approx(NATIVE.t_kernel, rel=0.05)
+    model = gc.fit(data, model="paper", replicates=0)
+    assert model.parameter("t_kernel") == pytest.approx(NATIVE.t_kernel, rel=0.05)

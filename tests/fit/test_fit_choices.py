@@ -57,37 +57,37 @@ def test_auto_takes_occupancy_for_data_of_blocks_on_multiprocessors() -> None:
     model = gc.fit(data, replicates=0)
     assert model.content["model"]["gpu"] == "occupancy"
     assert model.content["k"] is None
-    tried = {each.model: each for each in model.candidates}
+    tried = {candidate.model: candidate for candidate in model.candidates}
     # Processes about the paper's form make up for it where there are data, and only there.
     assert tried["paper"].weight == 0
     assert tried["paper"].cv_error > 1.3 * tried["occupancy+linear+star-serial"].cv_error
     # Forecasts follow the formula where nothing was measured.
     cells = np.array([(n, gpus) for n in (5000.0, 50000.0, 180000.0) for gpus in (1.0, 6.0)])
-    found = model.forecasts(cells[:, 0], cells[:, 1]).seconds
-    assert found == pytest.approx(occupancy_seconds(cells[:, 0], cells[:, 1]), rel=0.05)
+    forecasts = model.forecasts(cells[:, 0], cells[:, 1]).seconds
+    assert forecasts == pytest.approx(occupancy_seconds(cells[:, 0], cells[:, 1]), rel=0.05)
 
 
 @pytest.mark.parametrize("model", ["auto", "paper", "work+affine+star-serial"])
 def test_the_paper_is_always_among_the_candidates(model: str) -> None:
-    found = gc.fit(steps_alone(), model=model, replicates=0)
-    assert "paper" in names(found)
-    assert found.content["chosen"] == ("paper" if model == "auto" else model)
+    fit = gc.fit(steps_alone(), model=model, replicates=0)
+    assert "paper" in names(fit)
+    assert fit.content["chosen"] == ("paper" if model == "auto" else model)
     if model == "auto":
-        weights = [each.weight for each in found.candidates]
+        weights = [candidate.weight for candidate in fit.candidates]
         assert sum(weights) == pytest.approx(1)
         assert weights == sorted(weights, reverse=True)
-    assert all(0 < c["cv_error"] < 1 for c in found.content["candidates"])
+    assert all(0 < c["cv_error"] < 1 for c in fit.content["candidates"])
 
 
 def test_a_named_model_is_taken_as_it_is() -> None:
-    found = gc.fit(steps_alone(), model="work+affine+star-async", replicates=0).content
-    assert found["model"] == {"gpu": "work", "cpu": "affine", "com": "star-async"}
+    content = gc.fit(steps_alone(), model="work+affine+star-async", replicates=0).content
+    assert content["model"] == {"gpu": "work", "cpu": "affine", "com": "star-async"}
 
 
 def test_the_terms_of_the_paper_in_full_are_the_paper() -> None:
-    found = gc.fit(steps_alone(), model="wave + linear +star-serial", replicates=0)
-    assert found.content["chosen"] == "paper"
-    assert names(found) == ["paper"]
+    fit = gc.fit(steps_alone(), model="wave + linear +star-serial", replicates=0)
+    assert fit.content["chosen"] == "paper"
+    assert names(fit) == ["paper"]
 
 
 @pytest.mark.parametrize(
@@ -112,16 +112,16 @@ def test_without_cores_the_paper_is_refused_and_auto_does_without() -> None:
     data = dataset([machine(None), *some_steps()])
     with pytest.raises(gc.InputError, match="needs the number of cores"):
         gc.fit(data, model="paper")
-    found = gc.fit(data, replicates=0)
-    assert found.content["model"]["gpu"] == "work"
-    assert "paper" not in names(found)
-    assert any("'wave' needs the number of cores" in text for text in found.content["notes"])
+    fit = gc.fit(data, replicates=0)
+    assert fit.content["model"]["gpu"] == "work"
+    assert "paper" not in names(fit)
+    assert any("'wave' needs the number of cores" in text for text in fit.content["notes"])
 
 
 def test_auto_takes_the_schedule_of_the_steps() -> None:
-    found = gc.fit(dataset([machine(), *some_steps(schedule="mpi")]), replicates=0)
-    assert found.content["data"]["schedule"] == "mpi"
-    assert all(name.endswith("+mpi") or name == "paper" for name in names(found))
+    fit = gc.fit(dataset([machine(), *some_steps(schedule="mpi")]), replicates=0)
+    assert fit.content["data"]["schedule"] == "mpi"
+    assert all(name.endswith("+mpi") or name == "paper" for name in names(fit))
 
 
 @pytest.mark.parametrize(
@@ -166,9 +166,9 @@ def test_steps_with_and_without_a_graph_are_not_mixed() -> None:
         "made: graph: there are several: no-graph, graph; choose one with --graph or --no-graph"
     )
     for graph in (False, True):
-        found = problem_of(data, StepSelection(graph=graph))
-        assert found.selection.graph is graph
-        assert {step.graph for step in found.steps} == {graph}
+        problem = problem_of(data, StepSelection(graph=graph))
+        assert problem.selection.graph is graph
+        assert {step.graph for step in problem.steps} == {graph}
 
 
 def test_the_only_kind_of_steps_needs_no_choice() -> None:
@@ -180,8 +180,8 @@ def test_the_only_kind_of_steps_needs_no_choice() -> None:
 def test_steps_that_do_not_state_a_kind_go_with_every_one() -> None:
     stated = [*some_steps(memory="pinned", graph=True), *some_steps(memory="pageable", graph=False)]
     data = dataset([machine(), *some_steps(), *stated])
-    found = problem_of(data, StepSelection(memory="pageable", graph=False))
-    assert [step.memory for step in found.steps] == [None] * 6 + ["pageable"] * 6
+    problem = problem_of(data, StepSelection(memory="pageable", graph=False))
+    assert [step.memory for step in problem.steps] == [None] * 6 + ["pageable"] * 6
     one = problem_of(dataset([machine(), *some_steps(), *some_steps(memory="pinned", graph=True)]))
     assert (len(one.steps), one.selection.memory, one.selection.graph) == (12, "pinned", True)
 
@@ -197,13 +197,13 @@ def test_a_step_without_a_boundary_is_of_an_open_box() -> None:
 
 def test_a_kind_that_no_step_has_is_refused_with_those_there_are() -> None:
     data = dataset([machine(), *some_steps(memory="pinned", graph=True, block=128)])
-    for choice, said in (
+    for choice, message in (
         ({"memory": "mapped"}, "memory: no steps with 'mapped'; there are: pinned"),
         ({"graph": False}, "graph: no records of 'no-graph'; there are: graph"),
         ({"block": 256}, "block: no records of '256'; there are: 128"),
         ({"boundary": "periodic"}, "boundary: no records of 'periodic'; there are: open"),
     ):
-        with pytest.raises(gc.InputError, match=said):
+        with pytest.raises(gc.InputError, match=message):
             problem_of(data, StepSelection(**choice))
 
 
@@ -211,9 +211,9 @@ def test_transfers_are_of_the_memory_that_the_steps_used() -> None:
     slow = microbenchmarks(VIRTUALIZED, rng(), launches=False, memory="pageable")
     fast = microbenchmarks(NATIVE, rng())
     data = dataset([machine(), *some_steps(memory="pageable"), *fast, *slow])
-    found = problem_of(data)
-    assert {t.memory for route in found.transfers.values() for t in route} == {"pageable"}
-    assert found.remarks == []
+    problem = problem_of(data)
+    assert {t.memory for route in problem.transfers.values() for t in route} == {"pageable"}
+    assert problem.remarks == []
     without = problem_of(dataset([machine(), *some_steps(memory="pageable"), *fast]))
     assert without.transfers == {}
     assert texts_of(without.remarks) == [
@@ -234,9 +234,9 @@ def test_pinned_memory_is_taken_unless_another_is_named() -> None:
     generator = rng()
     slow = microbenchmarks(VIRTUALIZED, generator, launches=False, memory="pageable")
     data = dataset([machine(), *some_steps(), *microbenchmarks(NATIVE, generator), *slow])
-    found = problem_of(data)
-    assert {t.memory for route in found.transfers.values() for t in route} == {"pinned"}
-    assert any("took pinned" in text for text in texts_of(found.remarks))
+    problem = problem_of(data)
+    assert {t.memory for route in problem.transfers.values() for t in route} == {"pinned"}
+    assert any("took pinned" in text for text in texts_of(problem.remarks))
     chosen = problem_of(data, StepSelection(memory="pageable"))
     assert {t.memory for route in chosen.transfers.values() for t in route} == {"pageable"}
     with pytest.raises(gc.InputError, match="no transfers with 'mapped'; there are: pinned, pag"):
@@ -257,18 +257,18 @@ def test_transfers_that_say_nothing_of_a_step_are_left_out_with_a_warning() -> N
         transfer("d2h", 1024, [1.0], concurrent=[{"from": "gpu1", "to": "host"}]),
     ]
     good = [machine(), *some_steps(), *microbenchmarks(NATIVE, rng())]
-    found, without = gc.fit(dataset([*good, *useless]), replicates=0), gc.fit(dataset(good))
-    assert found.parameter("L_h2d") == without.parameter("L_h2d")
-    (said,) = [text for text in found.warnings if text.startswith("left out")]
+    fit, without = gc.fit(dataset([*good, *useless]), replicates=0), gc.fit(dataset(good))
+    assert fit.parameter("L_h2d") == without.parameter("L_h2d")
+    (warning,) = [text for text in fit.warnings if text.startswith("left out")]
     for part in ("1 of a first call", "1 with wrong bytes", "2 beside other copies"):
-        assert part in said
+        assert part in warning
     assert not any(text.startswith("left out") for text in without.warnings)
 
 
 def test_first_steps_are_left_out_unless_there_are_no_others() -> None:
     first = step(1000, 1, [100.0], cold=True)
     mixed = problem_of(dataset([machine(), *some_steps(), first]))
-    assert not any(each.cold for each in mixed.steps)
+    assert not any(record.cold for record in mixed.steps)
     assert any("1 first-call step" in text for text in texts_of(mixed.remarks))
     only = problem_of(dataset([machine(), *some_steps(cold=True)]))
     assert len(only.steps) == 6
@@ -279,8 +279,8 @@ def test_records_of_other_paths_do_not_enter_a_fit() -> None:
     generator = rng()
     there = [*some_steps(), *microbenchmarks(NATIVE, generator)]
     other = [*some_steps(path="remote"), *microbenchmarks(VIRTUALIZED, generator, path="remote")]
-    found = gc.fit(dataset([machine(), *there, *other]), path="native", replicates=0)
-    assert found.parameter("L_h2d") == gc.fit(dataset([machine(), *there])).parameter("L_h2d")
+    fit = gc.fit(dataset([machine(), *there, *other]), path="native", replicates=0)
+    assert fit.parameter("L_h2d") == gc.fit(dataset([machine(), *there])).parameter("L_h2d")
 
 
 def test_a_dataset_without_steps_is_refused() -> None:

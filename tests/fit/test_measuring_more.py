@@ -30,7 +30,7 @@ MIB = 2**20
 
 
 def largest(data: Dataset, route: str) -> int:
-    return max(each.bytes for each in data.transfers if each.route == route)
+    return max(transfer.bytes for transfer in data.transfers if transfer.route == route)
 
 
 Keep = Callable[[Record, Dataset], bool]
@@ -54,9 +54,9 @@ PARTS: dict[str, Keep] = {
 def with_part(data: Dataset, keep: Keep | None) -> Dataset:
     """Its steps, and of the rest what is kept."""
     kept = [
-        each
-        for each in data.records
-        if isinstance(each, Step) or (keep is not None and keep(each, data))
+        record
+        for record in data.records
+        if isinstance(record, Step) or (keep is not None and keep(record, data))
     ]
     return replace(data, records=kept)
 
@@ -68,9 +68,10 @@ def fitted(data: Dataset) -> Model:
 def broken_by(seconds: Array, without: Array, measured: Array, beyond: float = BEYOND) -> float:
     """By how much typical and largest error break their bound; of forecasts with other records and
     without them."""
-    error, error_without = (np.abs(np.log(each / measured)) for each in (seconds, without))
+    error, error_without = (np.abs(np.log(times / measured)) for times in (seconds, without))
     return max(
-        float(of(error) - (TIMES * of(error_without) + beyond)) for of in (np.median, np.max)
+        float(summary(error) - (TIMES * summary(error_without) + beyond))
+        for summary in (np.median, np.max)
     )
 
 
@@ -86,10 +87,10 @@ def test_a_part_of_what_was_timed_alone_does_not_mislead(part: str) -> None:
         for count in (1, 2)
     ]
     more = replace(data, records=[*data.records, *dataset([machine(), *beside]).records])
-    found, without = (
+    forecasts, without = (
         fitted(with_part(more, keep)).forecasts(n, gpus).seconds for keep in (PARTS[part], None)
     )
-    assert broken_by(found, without, NATIVE.seconds(n, gpus)) <= 0
+    assert broken_by(forecasts, without, NATIVE.seconds(n, gpus)) <= 0
 
 
 @pytest.mark.parametrize("slower", [30.0, 300.0])
@@ -101,27 +102,27 @@ def test_copies_that_steps_refute_are_left_out_and_the_answer_says_so(slower: fl
         for route in ("h2d", "d2h")
         for size in (256, 4096, 65536, 2**20, 2**24)
     ]
-    found = fitted(dataset([machine(), *cells, *copies]))
+    model = fitted(dataset([machine(), *cells, *copies]))
     alone = fitted(dataset([machine(), *cells]))
     n, gpus = np.array([4000.0, 64000.0]), np.array([4.0, 3.0])
-    there, others = found.forecasts(n, gpus), alone.forecasts(n, gpus)
-    for each in ("seconds", "low", "high"):
-        assert getattr(there, each) == pytest.approx(getattr(others, each))
-    assert STEPS_ALONE in found.warnings
-    assert caveats(found, n, gpus)[0] == STEPS_ALONE
+    there, others = model.forecasts(n, gpus), alone.forecasts(n, gpus)
+    for entry in ("seconds", "low", "high"):
+        assert getattr(there, entry) == pytest.approx(getattr(others, entry))
+    assert STEPS_ALONE in model.warnings
+    assert caveats(model, n, gpus)[0] == STEPS_ALONE
     assert STEPS_ALONE not in caveats(alone, n, gpus)
-    assert {name: each.value for name, each in found.parameters.items()} == pytest.approx(
-        {name: each.value for name, each in alone.parameters.items()}
+    assert {name: entry.value for name, entry in model.parameters.items()} == pytest.approx(
+        {name: entry.value for name, entry in alone.parameters.items()}
     )
 
 
 def test_copies_that_describe_the_steps_are_used_without_a_word() -> None:
-    found = fitted(whole(seed=7, gpus=[1, 2]))
-    assert STEPS_ALONE not in found.warnings
-    assert not found.mixture.steps_alone
+    model = fitted(whole(seed=7, gpus=[1, 2]))
+    assert STEPS_ALONE not in model.warnings
+    assert not model.mixture.steps_alone
     alone = fitted(with_part(whole(seed=7, gpus=[1, 2]), None))
     n, gpus = np.array([4000.0]), np.array([4.0])
-    assert found.forecasts(n, gpus).seconds != pytest.approx(alone.forecasts(n, gpus).seconds)
+    assert model.forecasts(n, gpus).seconds != pytest.approx(alone.forecasts(n, gpus).seconds)
 
 
 def forecast(data: Dataset, group: StepSelection, n: Array, gpus: Array) -> Array:
@@ -129,11 +130,11 @@ def forecast(data: Dataset, group: StepSelection, n: Array, gpus: Array) -> Arra
     problem = problem_of(data, group)
     needed = routes_of(problem)
     problem.transfers = {
-        route: each for route, each in problem.transfers.items() if route in needed
+        route: records for route, records in problem.transfers.items() if route in needed
     }
-    found, _ = fit_plausible(problem, forms(problem, None))
+    form, _ = fit_plausible(problem, forms(problem, None))
     one = np.ones(n.size)
-    return np.asarray(found.forecast(n, gpus, one, 0 * one, 0 * one)[0])
+    return np.asarray(form.forecast(n, gpus, one, 0 * one, 0 * one)[0])
 
 
 @pytest.mark.slow
@@ -155,7 +156,7 @@ def test_no_part_of_what_was_timed_alone_misleads_any_bundled_group(bundled: str
             bound = BEYOND if len({count for _, count in trained}) > 1 else BEYOND_ONE_COUNT
             without = forecast(with_part(data, None), group, n, gpus)
             for part, keep in PARTS.items():
-                found = forecast(with_part(data, keep), group, n, gpus)
-                broken[name, split, part] = broken_by(found, without, seconds, bound)
+                forecasts = forecast(with_part(data, keep), group, n, gpus)
+                broken[name, split, part] = broken_by(forecasts, without, seconds, bound)
     assert len(broken) >= 10 * len(PARTS)
-    assert {each: by for each, by in broken.items() if by > 0} == {}
+    assert {where: by for where, by in broken.items() if by > 0} == {}

@@ -149,11 +149,11 @@ def test_the_tick_at_which_a_kernel_is_seen_to_end_is_found() -> None:
 )
 def test_each_schedule_has_its_forms(schedule: str, coms: set[str], cpus: set[str]) -> None:
     cells = [step(n, 2, [1e-3], schedule=schedule, block=BLOCK) for n in (1000, 2000)]
-    found = forms(posed(*cells), None)
-    assert {each.com for each in found} == coms
-    assert {each.cpu for each in found} == cpus
-    assert {each.gpu for each in found} == {"occupancy", "work"}
-    assert len(found) == len(set(found)) == 2 * len(coms) * len(cpus)
+    names = forms(posed(*cells), None)
+    assert {form.com for form in names} == coms
+    assert {form.cpu for form in names} == cpus
+    assert {form.gpu for form in names} == {"occupancy", "work"}
+    assert len(names) == len(set(names)) == 2 * len(coms) * len(cpus)
 
 
 def test_terms_that_the_catalogue_has_by_name_only_are_in_no_form() -> None:
@@ -174,23 +174,23 @@ def test_work_of_a_program_s_own_is_tried_in_its_parts() -> None:
         "from_gpu": {"factor": 0.0},
     }
     own = posed(step(1000, 2, [1e-3], workload=cutoff))
-    assert "neighbours" in {each.gpu for each in forms(own, None)}
-    assert "neighbours" not in {each.gpu for each in forms(posed(step(1000, 2, [1e-3])), None)}
+    assert "neighbours" in {form.gpu for form in forms(own, None)}
+    assert "neighbours" not in {form.gpu for form in forms(posed(step(1000, 2, [1e-3])), None)}
 
 
 def test_forms_whose_facts_are_not_known_are_left_out_and_said() -> None:
     without = posed(step(1000, 1, [1e-3]), step(2000, 1, [2e-3]), gpu=machine(None))
-    assert {each.gpu for each in forms(without, None)} == {"work"}
+    assert {form.gpu for form in forms(without, None)} == {"work"}
     assert any("occupancy" in note for note in without.notes)
 
 
 def test_the_paper_is_among_the_forms_with_the_k_that_made_the_steps() -> None:
     model = gc.fit(whole(seed=3), replicates=0)
-    waves = [each for each in model.mixture.forms if each.terms.gpu == "wave"]
+    waves = [form for form in model.mixture.forms if form.terms.gpu == "wave"]
     assert waves
-    assert {each.integer for each in waves} == {NATIVE.k}
-    others = [each for each in model.mixture.forms if each.terms.gpu != "wave"]
-    assert all(each.integer is None for each in others)
+    assert {form.integer for form in waves} == {NATIVE.k}
+    others = [form for form in model.mixture.forms if form.terms.gpu != "wave"]
+    assert all(form.integer is None for form in others)
 
 
 def test_the_paper_is_shown_where_it_has_no_weight() -> None:
@@ -201,10 +201,12 @@ def test_the_paper_is_shown_where_it_has_no_weight() -> None:
     cells = steps(queued, rng, n=[500, 1000, 2000, 4000, 8000], sigma=0.005, schedule="mpi")
     model = gc.fit(dataset([machine(), *cells]), replicates=0)
     assert model.own_program
-    (paper,) = [each for each in model.candidates if each.model == "paper"]
+    (paper,) = [candidate for candidate in model.candidates if candidate.model == "paper"]
     assert paper.weight == 0
     assert paper.cv_error is not None
-    assert all(str(each.terms) != "wave+linear+star-serial" for each in model.mixture.forms)
+    assert all(
+        str(candidate.terms) != "wave+linear+star-serial" for candidate in model.mixture.forms
+    )
 
 
 def test_host_work_is_told_as_bent_only_where_times_say_so() -> None:
@@ -234,12 +236,12 @@ def test_held_out_errors_are_those_of_a_fit_without_the_largest(field: str, at: 
     data = whole(seed=2)
     model = gc.fit(data, replicates=0)
     assert model.quality is not None
-    without = gc.fit(data.where(lambda each: getattr(each, field) < at), replicates=0)
-    left_out = medians_of(each for each in data.steps if getattr(each, field) == at)
+    without = gc.fit(data.where(lambda step: getattr(step, field) < at), replicates=0)
+    left_out = medians_of(step for step in data.steps if getattr(step, field) == at)
     n, gpus = (np.array(column, dtype=np.float64) for column in zip(*left_out, strict=True))
     errors = np.abs(without.forecasts(n, gpus).seconds / list(left_out.values()) - 1)
-    said = {"gpus": model.quality.held_out_gpus_error, "n": model.quality.held_out_n_error}[field]
-    assert said == pytest.approx(np.median(errors), rel=1e-3)
+    stated = {"gpus": model.quality.held_out_gpus_error, "n": model.quality.held_out_n_error}[field]
+    assert stated == pytest.approx(np.median(errors), rel=1e-3)
 
 
 def test_two_values_leave_too_little_to_forecast_the_largest_by() -> None:
@@ -253,13 +255,15 @@ def test_cells_left_out_are_missed_by_what_fits_without_them_miss() -> None:
     """The closed form leaves parameters where all cells put them, and so errs a little less."""
     problem = problem_of(whole(seed=5))
     tried = forms(problem, None)
-    (plain,) = [each for each in tried if str(each.name) == "work+linear+star-serial"]
-    found = fit_mixture(problem, [plain])
-    missed = found.left_out(0)
+    (plain,) = [
+        candidate for candidate in tried if str(candidate.name) == "work+linear+star-serial"
+    ]
+    mixture = fit_mixture(problem, [plain])
+    missed = mixture.left_out(0)
     assert missed.shape == (28,)
     assert np.sqrt(np.mean(missed**2)) < 0.5
     n, gpus, _, _, visits = visits_of(problem).columns()
-    fitted = found.forecast(n, gpus, np.ones(28), np.zeros(28), np.zeros(28))[0]
+    fitted = mixture.forecast(n, gpus, np.ones(28), np.zeros(28), np.zeros(28))[0]
     inside = np.log(visits[:, 1] / fitted)
     assert np.mean(np.abs(missed)) > np.mean(np.abs(inside))
 
@@ -272,18 +276,18 @@ def test_a_disturbed_visit_does_not_move_the_others() -> None:
     clean = whole(seed=4)
     records = [
         step(
-            each.n, each.gpus,
-            np.array(each.seconds) * (3 if (each.n, each.gpus) == (8000, 2) else 1),
+            record.n, record.gpus,
+            np.array(record.seconds) * (3 if (record.n, record.gpus) == (8000, 2) else 1),
         )
-        for each in clean.steps
+        for record in clean.steps
     ]  # fmt: skip
     bench = microbenchmarks(NATIVE, np.random.default_rng(4))
     disturbed = gc.fit(dataset([machine(), *records, *bench]), replicates=0)
     n = np.array([3000.0, 8000.0, 30000.0, 200000.0])
     for gpus in (1, 2, 4, 6):
         there = np.full(4, float(gpus))
-        found = disturbed.forecasts(n, there).seconds
-        assert found == pytest.approx(NATIVE.seconds(n, there), rel=0.06)
+        forecasts = disturbed.forecasts(n, there).seconds
+        assert forecasts == pytest.approx(NATIVE.seconds(n, there), rel=0.06)
 
 
 times = st.floats(1e-4, 1e3)
@@ -360,14 +364,20 @@ def test_any_table_of_positive_times_gives_forecasts(
         np.append(n, [1.0, 1e9, 1.0, 1e9]), np.append(gpus, [1.0, 1.0, 1e3, 1e3])
     )  # fmt: skip
     for interval in Interval:
-        found = model.forecasts(far_n, far_gpus, interval)
-        for times in (found.seconds, found.low, found.high, found.mean_low, found.mean_high):
+        forecasts = model.forecasts(far_n, far_gpus, interval)
+        for times in (
+            forecasts.seconds,
+            forecasts.low,
+            forecasts.high,
+            forecasts.mean_low,
+            forecasts.mean_high,
+        ):
             assert np.isfinite(times).all()
             assert (times > 0).all()
-        assert (found.low <= found.mean_low).all()
-        assert (found.mean_low <= found.seconds).all()
-        assert (found.seconds <= found.mean_high).all()
-        assert (found.mean_high <= found.high).all()
+        assert (forecasts.low <= forecasts.mean_low).all()
+        assert (forecasts.mean_low <= forecasts.seconds).all()
+        assert (forecasts.seconds <= forecasts.mean_high).all()
+        assert (forecasts.mean_high <= forecasts.high).all()
 
 
 sizes = st.lists(st.sampled_from([500, 1000, 3000, 8000, 20000, 64000, 200000]), min_size=1,
@@ -389,8 +399,8 @@ def test_forecasts_of_measured_cells_lie_in_the_range_of_what_was_measured(
     cells = steps(NATIVE.seconds, rng, n=n, gpus=gpus, repeats=repeats, sigma=sigma, block=BLOCK)
     model = gc.fit(dataset([machine(), *cells]), replicates=0)
     assert model.own_program
-    found = model.forecasts(model.cells.n, np.array(model.cells.gpus, float))
+    forecasts = model.forecasts(model.cells.n, np.array(model.cells.gpus, float))
     # A cell that all others contradict is forecast by them: so far single steps scatter.
-    widened = np.max(found.high / found.low) * np.exp(3 * sigma)
-    assert found.seconds.max() <= max(model.cells.seconds) * widened
-    assert found.seconds.min() >= min(model.cells.seconds) / widened
+    widened = np.max(forecasts.high / forecasts.low) * np.exp(3 * sigma)
+    assert forecasts.seconds.max() <= max(model.cells.seconds) * widened
+    assert forecasts.seconds.min() >= min(model.cells.seconds) / widened

@@ -58,21 +58,23 @@ def test_a_forecast_has_a_row_for_every_n_with_every_count(model: Model) -> None
 def test_forecasts_are_those_of_the_truth_at_unmeasured_sizes(model: Model) -> None:
     n = np.repeat([500.0, 3000.0, 50000.0, 256000.0], 8)
     gpus = np.tile(np.arange(1.0, 9.0), 4)
-    found = model.forecasts(n, gpus)
+    forecasts = model.forecasts(n, gpus)
     for mine, truth in zip(
-        (found.t_gpu, found.t_cpu, found.t_com), NATIVE.terms(n, gpus), strict=True
+        (forecasts.t_gpu, forecasts.t_cpu, forecasts.t_com), NATIVE.terms(n, gpus), strict=True
     ):
         # A term that is a small part of the time is known less well, and of the host's nothing but
         # step times tells.
         assert np.all(np.abs(mine - truth) < 0.04 * NATIVE.seconds(n, gpus))
-    assert found.seconds == pytest.approx(NATIVE.seconds(n, gpus), rel=0.03)
-    assert found.seconds == pytest.approx(found.t_gpu + found.t_cpu + found.t_com, rel=1e-12)
+    assert forecasts.seconds == pytest.approx(NATIVE.seconds(n, gpus), rel=0.03)
+    assert forecasts.seconds == pytest.approx(
+        forecasts.t_gpu + forecasts.t_cpu + forecasts.t_com, rel=1e-12
+    )
 
 
 def test_what_lies_outside_the_measured_n_or_counts_is_extrapolated(model: Model) -> None:
     cells = [(1000, 1), (64000, 4), (999, 1), (64001, 1), (1000, 5)]
-    found = model.forecasts(*(list(map(float, column)) for column in zip(*cells, strict=True)))
-    assert found.extrapolated.tolist() == [False, False, True, True, True]
+    forecasts = model.forecasts(*(list(map(float, column)) for column in zip(*cells, strict=True)))
+    assert forecasts.extrapolated.tolist() == [False, False, True, True, True]
 
 
 def test_more_a_gpu_than_any_had_is_extrapolated_within_the_measured_n_and_counts() -> None:
@@ -88,8 +90,8 @@ def test_more_a_gpu_than_any_had_is_extrapolated_within_the_measured_n_and_count
     model = gc.fit(data, model="paper", replicates=5)
     assert model.most_per_gpu == 4000
     asked = [(4000, 1), (4400, 1), (4401, 1), (8000, 1), (16000, 1), (16000, 2), (16000, 4)]
-    found = model.forecasts(*(list(map(float, column)) for column in zip(*asked, strict=True)))
-    assert found.extrapolated.tolist() == [False, False, True, True, True, True, False]
+    forecasts = model.forecasts(*(list(map(float, column)) for column in zip(*asked, strict=True)))
+    assert forecasts.extrapolated.tolist() == [False, False, True, True, True, True, False]
 
 
 def test_the_best_count_is_the_fastest_of_the_truth(model: Model) -> None:
@@ -179,10 +181,10 @@ def test_an_existing_model_file_is_kept_unless_forced(model: Model, tmp_path: Pa
 def refused(path: Path) -> str:
     with pytest.raises(gc.InputError) as caught:
         gc.load_model(path)
-    said = str(caught.value)
-    assert said.startswith(str(path))
-    assert "\n" not in said
-    return said
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert "\n" not in message
+    return message
 
 
 @pytest.mark.parametrize(
@@ -287,10 +289,10 @@ def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         inner = list(value.items())
     elif isinstance(value, list):
         inner = list(enumerate(value[:2]))
-    found = [at] if at else []
-    for key, each in inner:
-        found += _places(each, (*at, key))
-    return found
+    places = [at] if at else []
+    for key, child in inner:
+        places += _places(child, (*at, key))
+    return places
 
 
 _numbers = st.sampled_from([0, -1, 1, 0.5, 1e150, 1e300, 5e-324, 10**400, float("nan")])

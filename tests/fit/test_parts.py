@@ -30,9 +30,9 @@ def model(*, timed: bool) -> Model:
     cells = [(n, gpus) for n in (1e5, 4e5, 1e6, 4e6) for gpus in (1, 2, 4)]
     machine = jsonl.record({"kind": "machine", "id": "m"})
     steps = [step(*cell, timed=timed) for cell in cells]
-    found = gc.fit(dataset.from_records("made", [machine, *steps]))
-    assert found.scaling is not None
-    return found
+    fit = gc.fit(dataset.from_records("made", [machine, *steps]))
+    assert fit.scaling is not None
+    return fit
 
 
 def test_parts_are_copies_exchange_host_and_kernel_or_what_is_left() -> None:
@@ -40,8 +40,8 @@ def test_parts_are_copies_exchange_host_and_kernel_or_what_is_left() -> None:
     assert isinstance(timed, Step)
     phases = Phases(cpu=[2e-4], h2d=[1e-4], d2h=[3e-4], exchange=[1e-4])
     without = replace(timed, phases=phases, seconds=[1e-3])
-    found = parts_of([without])
-    assert (found.t_gpu, found.t_cpu, found.t_com) == (
+    parts = parts_of([without])
+    assert (parts.t_gpu, parts.t_cpu, parts.t_com) == (
         pytest.approx([3e-4]),
         pytest.approx([2e-4]),
         pytest.approx([5e-4]),
@@ -54,11 +54,11 @@ def test_parts_that_were_timed_are_forecast(n: float, gpus: int) -> None:
     timed = step(n, gpus)
     assert isinstance(timed, Step)
     phases = [timed.phases.kernel, timed.phases.cpu, timed.phases.exchange]
-    truth = np.array([(each or [0])[0] for each in phases]) / timed.seconds[0]
-    found = model(timed=True).forecasts([n], [gpus])
-    parts = np.array([found.t_gpu[0], found.t_cpu[0], found.t_com[0]])
-    assert parts.sum() == pytest.approx(found.seconds[0], rel=1e-9)
-    assert parts / found.seconds[0] == pytest.approx(truth, abs=0.05)
+    truth = np.array([(phase or [0])[0] for phase in phases]) / timed.seconds[0]
+    forecasts = model(timed=True).forecasts([n], [gpus])
+    parts = np.array([forecasts.t_gpu[0], forecasts.t_cpu[0], forecasts.t_com[0]])
+    assert parts.sum() == pytest.approx(forecasts.seconds[0], rel=1e-9)
+    assert parts / forecasts.seconds[0] == pytest.approx(truth, abs=0.05)
 
 
 def test_parts_are_shown_where_they_were_timed(tmp_path: Path) -> None:

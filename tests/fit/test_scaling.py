@@ -52,8 +52,8 @@ def made(truth: Truth) -> gc.Model:
 
 
 def errors(model: gc.Model, truth: Truth, cells: list[tuple[float, int]]) -> np.ndarray:
-    found = model.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
-    return np.abs(found.seconds / [truth(*cell) for cell in cells] - 1)
+    forecasts = model.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
+    return np.abs(forecasts.seconds / [truth(*cell) for cell in cells] - 1)
 
 
 def test_slow_first_steps_leave_forecasts_and_their_intervals_as_they_are() -> None:
@@ -63,40 +63,40 @@ def test_slow_first_steps_leave_forecasts_and_their_intervals_as_they_are() -> N
     for n in SIZES:
         for gpus in COUNTS:
             seconds = fluid(n, gpus) * random.normal(1, 0.01, 20)
-            quiet += [(n, gpus, each) for each in seconds[1:]]
+            quiet += [(n, gpus, time) for time in seconds[1:]]
             slow += [(n, gpus, 5 * seconds[0]), *quiet[-19:]]
     columns = ["n", "gpus", "seconds"]
-    expected, found = (gc.fit(pd.DataFrame(rows, columns=columns)) for rows in (quiet, slow))
+    expected, model = (gc.fit(pd.DataFrame(rows, columns=columns)) for rows in (quiet, slow))
     cells = ([5e5, 5e5], [2, 8])
     for name in ("seconds", "low", "high"):
-        assert getattr(found.forecasts(*cells), name) == pytest.approx(
+        assert getattr(model.forecasts(*cells), name) == pytest.approx(
             getattr(expected.forecasts(*cells), name), rel=1e-9
         )
     assert expected.warnings == []
-    (said,) = found.warnings
-    assert said.startswith("12 of 240 samples are far off the others of their cells")
-    assert said.endswith("left out; with them steps take 20 % longer on average")
+    (warning,) = model.warnings
+    assert warning.startswith("12 of 240 samples are far off the others of their cells")
+    assert warning.endswith("left out; with them steps take 20 % longer on average")
 
 
 def covered(model: gc.Model, truth: Truth, cells: list[tuple[float, int]]) -> np.ndarray:
-    found = model.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
+    forecasts = model.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
     measured = np.array([truth(*cell) for cell in cells])
-    return (found.low <= measured) & (measured <= found.high)
+    return (forecasts.low <= measured) & (measured <= forecasts.high)
 
 
 # Errors are medians over seeds and sizes.
 @pytest.mark.parametrize("truth", [cutoff, fluid])
 @pytest.mark.parametrize("held_out", COUNTS)
 def test_a_gpu_count_that_was_left_out_is_forecast(truth: Truth, held_out: int) -> None:
-    found, inside = [], []
+    misses, inside = [], []
     for seed in SEEDS:
         table = timed(truth, seed)
         model = gc.fit(table[table.gpus != held_out])
         cells = [(float(n), held_out) for n in SIZES]
-        found.append(errors(model, truth, cells))
+        misses.append(errors(model, truth, cells))
         inside.append(covered(model, truth, cells))
     # What one GPU is spared, two and four cannot tell from what any step pays.
-    assert np.median(found) <= (0.08 if held_out == 1 else 0.04)
+    assert np.median(misses) <= (0.08 if held_out == 1 else 0.04)
     assert np.mean(inside) >= 0.9
 
 
@@ -138,8 +138,8 @@ def test_steps_with_a_schedule_take_scaling_by_name_only() -> None:
 
 def test_weights_sum_to_one_and_the_heaviest_form_is_chosen() -> None:
     model = made(fluid)
-    assert sum(each.weight for each in model.scaling.components) == pytest.approx(1)
-    weights = [each.weight or 0 for each in model.candidates]
+    assert sum(candidate.weight for candidate in model.scaling.components) == pytest.approx(1)
+    weights = [candidate.weight or 0 for candidate in model.candidates]
     assert weights == sorted(weights, reverse=True)
     assert model.chosen == model.candidates[0].model
     assert sum(weights) <= 1 + 1e-9
@@ -193,9 +193,9 @@ def test_a_table_of_very_many_cells_is_fitted_to_some_of_them() -> None:
 
 def test_repetitions_make_a_single_measurement_wider_than_a_mean() -> None:
     model = made(fluid)
-    found = model.forecasts([96_000], [2])
+    forecasts = model.forecasts([96_000], [2])
     assert model.noise.pure_error == pytest.approx(0.012, rel=0.5)
-    assert found.high[0] / found.low[0] > found.mean_high[0] / found.mean_low[0]
+    assert forecasts.high[0] / forecasts.low[0] > forecasts.mean_high[0] / forecasts.mean_low[0]
 
 
 # Twice the time from the second node on: known where the steps state their nodes.
@@ -206,7 +206,9 @@ def test_a_jump_at_the_boundary_of_a_node_is_known_where_nodes_are() -> None:
     table = timed(jump, 0, counts=(1, 2, 4, 8, 16))
     with_nodes = table.assign(nodes=np.maximum(1, table.gpus // 4))
     model = gc.fit(with_nodes)
-    share = sum(each.weight for each in model.scaling.components if "crossing" in each.terms)
+    share = sum(
+        component.weight for component in model.scaling.components if "crossing" in component.terms
+    )
     assert share > 0.9
     assert errors(model, jump, [(1e6, 32), (1e5, 64)]).max() < 0.1
 
@@ -237,13 +239,13 @@ def test_any_table_of_positive_times_gives_forecasts(
 ) -> None:
     n, gpus, seconds = (np.array(column, dtype=np.float64) for column in zip(*table, strict=True))
     zero = np.zeros(n.size)
-    found = _core.fit_scaling(n, gpus, zero, seconds, zero)
-    at_cells = found.forecast(n, gpus, zero, zero)[0]
+    forecasts = _core.fit_scaling(n, gpus, zero, seconds, zero)
+    at_cells = forecasts.forecast(n, gpus, zero, zero)[0]
     assert np.isfinite(at_cells).all()
-    widened = np.exp(4 * found.noise)
+    widened = np.exp(4 * forecasts.noise)
     assert at_cells.max() <= seconds.max() * widened
     assert at_cells.min() >= seconds.min() / widened
-    far = found.forecast(np.array([1e18, 0.1]), np.array([1.0, 1e6]), np.zeros(2), np.zeros(2))
+    far = forecasts.forecast(np.array([1e18, 0.1]), np.array([1.0, 1e6]), np.zeros(2), np.zeros(2))
     for column in far[:5]:
         assert np.isfinite(column).all()
         assert (column > 0).all()
@@ -257,7 +259,7 @@ def unfilled(n: float, gpus: int) -> float:
 def test_a_cell_that_repeats_beyond_the_knee_is_not_left_out() -> None:
     model = gc.fit(timed(unfilled, 11, [50_000, 100_000, 200_000, 400_000], COUNTS))
     assert not any(model.scaling.cells.local)
-    assert not any("leave it out" in each for each in model.warnings)
+    assert not any("leave it out" in warning for warning in model.warnings)
     assert covered(model, unfilled, [(8e5, 1), (8e5, 2), (16e5, 1), (16e5, 4)]).all()
 
 
@@ -276,9 +278,9 @@ def test_flat_times_leave_open_what_larger_sizes_take(counts: tuple[int, ...]) -
     """From work that grows as n once the GPU is full, to a GPU that four times the size leaves as
     empty."""
     model = gc.fit(timed(unfilled, 11, [25_000, 50_000, 100_000, 200_000], counts))
-    found = model.forecasts([8e5], [1])
-    assert found.low[0] < 1.25e-3
-    assert found.high[0] > unfilled(8e5, 1)
+    forecasts = model.forecasts([8e5], [1])
+    assert forecasts.low[0] < 1.25e-3
+    assert forecasts.high[0] > unfilled(8e5, 1)
 
 
 @pytest.mark.parametrize(
@@ -299,10 +301,10 @@ def test_what_fills_a_gpu_is_work_that_grows_as_n_before_it_is_any_other(
         return unfilled(n / element, gpus)
 
     model = gc.fit(timed(truth, 11, [n * element for n in sizes], [1]))
-    found = model.forecasts([12 * sizes[-1] * element], [1])
+    forecasts = model.forecasts([12 * sizes[-1] * element], [1])
     seconds = unfilled(12 * sizes[-1], 1)
-    assert found.low[0] <= seconds <= found.high[0]
-    assert seconds / factor <= found.seconds[0] <= seconds * factor
+    assert forecasts.low[0] <= seconds <= forecasts.high[0]
+    assert seconds / factor <= forecasts.seconds[0] <= seconds * factor
 
 
 def test_a_product_of_matrices_takes_the_cube_of_their_order() -> None:
@@ -324,7 +326,9 @@ def test_work_of_all_pairs_that_does_not_fill_a_gpu_may_fill_it_later() -> None:
         return 5e-9 * n * max(1.0, n / (4e5 * gpus)) + 0.06e-3 * np.log2(gpus)
 
     model = gc.fit(timed(all_pairs, 11, [50_000, 100_000, 200_000, 400_000, 800_000], COUNTS))
-    share = sum(each.weight for each in model.scaling.components if "thread" in each.terms)
+    share = sum(
+        component.weight for component in model.scaling.components if "thread" in component.terms
+    )
     assert share > 0.5
     assert covered(model, all_pairs, [(32e5, 1), (32e5, 4)]).all()
 

@@ -27,7 +27,7 @@ def slowdown(
     instances: float, busy: float, switching: float, waiting: float, turning: float, crowding: float
 ) -> float:
     given = (instances, busy, switching, waiting, turning, crowding)
-    return float(_core.sharing_slowdowns(*(np.array([each], dtype=float) for each in given))[0])
+    return float(_core.sharing_slowdowns(*(np.array([value], dtype=float) for value in given))[0])
 
 
 @given(
@@ -53,9 +53,9 @@ def test_instances_lie_between_the_bounds_of_queues(
 def test_numbers_that_mean_nothing_are_refused() -> None:
     wrong = [(0.5, 0.5, 0, 0.5, 0, 0), (2, 1.5, 0, 0.5, 0, 0), (2, 0.5, -1, 0.5, 0, 0)]
     wrong += [(2, 0.5, 0, 2, 0, 0), (2, 0.5, 0, 0.5, -1, 0), (2, 0.5, 0, 0.5, 0, -1)]
-    for each in wrong:
+    for arguments in wrong:
         with pytest.raises(ValueError, match="from 0 to 1"):
-            slowdown(*each)
+            slowdown(*arguments)
 
 
 def test_turns_that_take_longer_than_the_work_are_forecast() -> None:
@@ -74,10 +74,10 @@ def test_turns_that_take_longer_than_the_work_are_forecast() -> None:
                 {"kind": "step", "machine": "gpu", "path": "native", "program": "toy", "n": n,
                  "gpus": 1, "seconds": [step] * 20 * count, **together}
             ]  # fmt: skip
-    found = held_out(from_records("turns", [record(line) for line in lines]))
-    assert [round(each.measured, 2) for each in found] == [0.31, 0.81, 1.08]
-    assert max(each.error for each in found) < 0.08
-    assert all(each.covered for each in found)
+    held = held_out(from_records("turns", [record(line) for line in lines]))
+    assert [round(cell.measured, 2) for cell in held] == [0.31, 0.81, 1.08]
+    assert max(cell.error for cell in held) < 0.08
+    assert all(cell.covered for cell in held)
 
 
 def test_a_simulated_gpu_serves_one_after_the_other() -> None:
@@ -89,16 +89,16 @@ def test_a_simulated_gpu_serves_one_after_the_other() -> None:
 
 
 def test_four_and_eight_are_forecast_from_one_and_two() -> None:
-    found = held_out(dataset_of(PROGRAMS, (1, 2, 4, 8)))
-    assert len(found) == 6
-    assert np.median([each.error for each in found]) < 0.08
-    assert all(each.covered for each in found)
+    held = held_out(dataset_of(PROGRAMS, (1, 2, 4, 8)))
+    assert len(held) == 6
+    assert np.median([cell.error for cell in held]) < 0.08
+    assert all(cell.covered for cell in held)
 
 
 def test_two_are_forecast_from_how_busy_one_keeps_the_gpu() -> None:
-    found = from_use(dataset_of(PROGRAMS, (1, 2)))
-    assert len(found) == 3
-    assert np.median([each.error for each in found]) < 0.08
+    held = from_use(dataset_of(PROGRAMS, (1, 2)))
+    assert len(held) == 3
+    assert np.median([cell.error for cell in held]) < 0.08
 
 
 def test_what_one_and_two_leave_open_is_said() -> None:
@@ -107,8 +107,8 @@ def test_what_one_and_two_leave_open_is_said() -> None:
 
     def width(busy: bool) -> float:
         model = gc.fit(dataset_of(programs, (1, 2), busy=busy))
-        found = shared_forecasts(model, [1e4], [8])
-        return float(np.log(found.speedup_high / found.speedup_low)[0])
+        forecasts = shared_forecasts(model, [1e4], [8])
+        return float(np.log(forecasts.speedup_high / forecasts.speedup_low)[0])
 
     assert width(False) > 1.2 * width(True)
 
@@ -122,7 +122,7 @@ def test_the_fit_of_one_instance_is_not_touched_by_several(tmp_path: Path) -> No
     np.testing.assert_allclose(alone.seconds(n, one), both.seconds(n, one), rtol=0.02)
     both.save(tmp_path / "model.json")
     again = load_model(tmp_path / "model.json")
-    first, second = (shared_forecasts(each, SIZES, [4, 4, 4]) for each in (both, again))
+    first, second = (shared_forecasts(data, SIZES, [4, 4, 4]) for data in (both, again))
     np.testing.assert_array_equal(first.seconds, second.seconds)
     with pytest.raises(InputError, match="knows nothing of several instances on one GPU"):
         shared_forecasts(alone, [1e4], [2])
@@ -163,8 +163,8 @@ def test_predict_refuses_what_it_cannot_say_of_instances(
 ) -> None:
     model = tmp_path / "toy.json"
     gc.fit(dataset_of(PROGRAMS, (1,))).save(model)
-    found = run("predict", model, "-n", "1e4", "--gpus", "1/2,1", option)
-    assert_refused(found, f"{option}: knows whole GPU counts only")
+    result = run("predict", model, "-n", "1e4", "--gpus", "1/2,1", option)
+    assert_refused(result, f"{option}: knows whole GPU counts only")
 
 
 SHARED = (
@@ -180,10 +180,10 @@ def test_a_column_of_instances_is_no_column_of_repetitions(tmp_path: Path) -> No
     data = gc.read(table)
     assert [len(step.seconds) for step in data.steps] == [1] * 5
     assert [step.instances for step in data.shared_steps] == [2, 2]
-    found = shared_forecasts(gc.fit(data), [1000, 2000, 1000], [2, 2, 4])
+    forecasts = shared_forecasts(gc.fit(data), [1000, 2000, 1000], [2, 2, 4])
     # Forecasts of measured cells are what was measured, over the time of one alone.
-    assert found.seconds[:2] == pytest.approx([0.041, 0.082], rel=0.03)
-    assert found.low[2] < 0.082 < found.high[2]
+    assert forecasts.seconds[:2] == pytest.approx([0.041, 0.082], rel=0.03)
+    assert forecasts.low[2] < 0.082 < forecasts.high[2]
 
 
 def test_forecasts_pass_through_cells_whose_ratio_the_form_misses(tmp_path: Path) -> None:
@@ -192,16 +192,16 @@ def test_forecasts_pass_through_cells_whose_ratio_the_form_misses(tmp_path: Path
     table.write_text(SHARED + "1000,1,3,45\n")
     model = gc.fit(gc.read(table))
     alone = model.seconds(np.array([1000.0]), np.ones(1))[0]
-    found = shared_forecasts(model, [1000, 1000], [2, 3])
-    assert found.seconds / alone == pytest.approx([41 / 20.5, 45 / 20.5], rel=1e-6)
+    forecasts = shared_forecasts(model, [1000, 1000], [2, 3])
+    assert forecasts.seconds / alone == pytest.approx([41 / 20.5, 45 / 20.5], rel=1e-6)
 
 
 def test_instances_that_hardly_meet_leave_open_whether_they_fill_the_gpu(tmp_path: Path) -> None:
     """Two fit side by side, and no more: four take twice as long."""
     table = tmp_path / "t.csv"
     table.write_text("n,gpus,instances,ms\n1000,1,1,40\n2000,1,1,80\n1000,1,2,41\n2000,1,2,82\n")
-    found = shared_forecasts(gc.fit(gc.read(table)), [1000, 2000, 1000], [4, 4, 2])
-    assert (found.high[:2] > [0.082, 0.164]).all()
-    assert (found.speedup_low[:2] < 2).all()
+    forecasts = shared_forecasts(gc.fit(gc.read(table)), [1000, 2000, 1000], [4, 4, 2])
+    assert (forecasts.high[:2] > [0.082, 0.164]).all()
+    assert (forecasts.speedup_low[:2] < 2).all()
     # Nothing more is open where it was measured.
-    assert found.high[2] < 0.05
+    assert forecasts.high[2] < 0.05

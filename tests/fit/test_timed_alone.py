@@ -79,33 +79,33 @@ def test_copies_of_a_few_bytes_say_nothing_of_a_throughput() -> None:
 
 @pytest.mark.parametrize(("latency", "throughput"), [(8e-2, 1e5), (2e-8, 4e13)])
 def test_paths_beyond_what_is_plausible_are_believed(latency: float, throughput: float) -> None:
-    found = believed(lambda size: latency + size / throughput, 1e3, 1e7)
-    assert [each.median for each in found] == pytest.approx([latency, throughput], rel=0.03)
+    beliefs = believed(lambda size: latency + size / throughput, 1e3, 1e7)
+    assert [belief.median for belief in beliefs] == pytest.approx([latency, throughput], rel=0.03)
 
 
 @pytest.mark.parametrize(("size", "seconds"), [(4096, 2e-5), (2**20, 1e-4), (2**22, 3e-4)])
 def test_one_size_is_weighed_as_draws_of_what_is_plausible_are(size: int, seconds: float) -> None:
     rng = np.random.default_rng(0)
-    logs = [np.log(each.median) + each.sd * rng.standard_normal(10**6)
-            for each in (LATENCY, THROUGHPUT)]  # fmt: skip
+    logs = [np.log(prior.median) + prior.sd * rng.standard_normal(10**6)
+            for prior in (LATENCY, THROUGHPUT)]  # fmt: skip
     off = np.log(np.exp(logs[0]) + size * np.exp(-logs[1])) - np.log(seconds)
     weights = np.exp(-0.5 * (off / 0.05) ** 2)
-    for drawn, found in zip(logs, believed(lambda _: seconds, 1, 1e6, [size]), strict=True):
+    for drawn, belief in zip(logs, believed(lambda _: seconds, 1, 1e6, [size]), strict=True):
         mean = np.average(drawn, weights=weights)
-        assert np.log(found.median) == pytest.approx(mean, abs=0.03)
+        assert np.log(belief.median) == pytest.approx(mean, abs=0.03)
         sd = np.sqrt(np.average((drawn - mean) ** 2, weights=weights))
-        assert found.sd == pytest.approx(sd, rel=0.05)
+        assert belief.sd == pytest.approx(sd, rel=0.05)
 
 
 def test_steps_pay_what_was_timed_alone_within_what_such_programs_do() -> None:
     copies = [transfer("h2d", size, [straight(size)] * 3) for size in TRANSFER_SIZES]
     cells = [step(n, 1, [1e-3]) for n in (64, 65536)]
-    found = known(problem_of(dataset([machine(), *cells, *copies, launch(10, [4e-5] * 3)])))
-    assert found["t_kernel"] == pytest.approx((4e-6, 0.4))
-    assert found["t_queue"] == pytest.approx((8e-6, 0.7))
-    assert found["L_h2d"] == pytest.approx((1e-5, 0.5), rel=0.03)
-    assert found["B_h2d"] == pytest.approx((1e9, 0.7), rel=0.03)
-    assert "L_d2h" not in found
+    beliefs = known(problem_of(dataset([machine(), *cells, *copies, launch(10, [4e-5] * 3)])))
+    assert beliefs["t_kernel"] == pytest.approx((4e-6, 0.4))
+    assert beliefs["t_queue"] == pytest.approx((8e-6, 0.7))
+    assert beliefs["L_h2d"] == pytest.approx((1e-5, 0.5), rel=0.03)
+    assert beliefs["B_h2d"] == pytest.approx((1e9, 0.7), rel=0.03)
+    assert "L_d2h" not in beliefs
 
 
 def timed(method: str, seconds: float, **other: object) -> dict[str, object]:
@@ -139,13 +139,13 @@ def test_only_launches_of_one_kind_are_compared() -> None:
 @pytest.mark.parametrize("name", ["h200-x2", "h200-x4", "h200-x4-mixed"])
 def test_of_the_measured_paths_only_the_synchronous_one_waits(name: str) -> None:
     data = gc.load(name)
-    timed = {(each.machine, each.path) for each in data.launches}
-    found = {
+    timed = {(launch.machine, launch.path) for launch in data.launches}
+    waits = {
         (machine, path): waits_for_calls(data.select(machine=machine, path=path).launches)
         for machine, path in timed
     }
-    assert len(found) >= 3
-    assert found == {(machine, path): path == "remote-sync" for machine, path in found}
+    assert len(waits) >= 3
+    assert waits == {(machine, path): path == "remote-sync" for machine, path in waits}
 
 
 def test_nothing_hides_where_calls_are_waited_for() -> None:
@@ -174,7 +174,7 @@ def test_a_fit_of_one_gpu_count_knows_that_gpus_take_turns() -> None:
 
     def by_turns(*launched: dict[str, object]) -> float:
         model = gc.fit(dataset([machine(), *steps, *launched]), replicates=0)
-        return sum(each.weight for each in model.mixture.forms if each.terms.com.endswith("turns"))
+        return sum(form.weight for form in model.mixture.forms if form.terms.com.endswith("turns"))
 
     # One GPU count tells nothing of turns, so that odds of e^4 and of e^-8 stay what they are, but
     # for what the few steps say of launches.

@@ -31,7 +31,7 @@ def test_a_grid_is_measured_once_and_fitted(run: Run, tmp_path: Path) -> None:
     assert (step.program, step.unit, step.path, step.ranks) == ("toy", "atoms", "host", None)
     assert answer["fits"][0]["program"] == "toy"
     assert answer["fits"][0]["cells"] == 6
-    logs = sorted(each.name for each in (tmp_path / "data.logs").iterdir())
+    logs = sorted(file.name for file in (tmp_path / "data.logs").iterdir())
     assert len(logs) == 6
     assert all(name.endswith("-1.log") for name in logs)
     before = path.read_bytes()
@@ -64,8 +64,8 @@ def test_the_next_command_fits_what_was_measured(run: Run, tmp_path: Path) -> No
     status, out, _ = run("measure", "--program", program, "--quiet", "-o", path)
     assert status == 0
     assert "error of fitted cells: median" in out
-    said, command = out.splitlines()[-1].split(" ", 1)
-    assert said == "next:"
+    word, command = out.splitlines()[-1].split(" ", 1)
+    assert word == "next:"
     assert command == f"gpucast fit {path} --program toy -o MODEL.json"
     model = tmp_path / "model.json"
     words = shlex.split(command.replace("MODEL.json", str(model)))[1:]
@@ -108,8 +108,8 @@ def test_sizes_have_variables_files_and_an_environment(run: Run, tmp_path: Path)
     status, _, err = run("measure", "--program", tmp_path / "program.yaml", "-n", 4e3, "-o", path)
     assert status == 0, err
     (log,) = (tmp_path / "data.logs").iterdir()
-    said = log.read_text().splitlines()[0]
-    assert said == "['1e1', '0.10', '{n}', '${L}'] box 1e1 4000 2 ${L} 2"
+    first = log.read_text().splitlines()[0]
+    assert first == "['1e1', '0.10', '{n}', '${L}'] box 1e1 4000 2 ${L} 2"
     (step,) = gc.load(path).steps
     assert (step.case, step.ranks, step.seconds) == ("box", 2, [0.001])
 
@@ -124,9 +124,9 @@ def test_a_cell_that_fails_is_a_note_and_does_not_end_the_campaign(
     assert status == 1
     answer = only_json(out)
     assert (answer["measured"], answer["failed"]) == (10, 1)
-    said = [line for line in err.splitlines() if "n=2000 gpus=2: ran out of memory" in line]
-    assert len(said) == 1
-    log = said[0].partition("(log: ")[2].rstrip(")")
+    lines = [line for line in err.splitlines() if "n=2000 gpus=2: ran out of memory" in line]
+    assert len(lines) == 1
+    log = lines[0].partition("(log: ")[2].rstrip(")")
     assert "making a box" in Path(log).read_text()
     (note,) = [note for note in gc.load(path).notes if (note.about or {}).get("n")]
     assert note.about["output"] == ["making a box", "CUDA error: out of memory"]
@@ -352,8 +352,8 @@ def test_interrupted_it_ends_the_program_that_runs(tmp_path: Path, number: signa
         assert process.returncode == -signal.SIGKILL
     else:
         assert process.returncode == 128 + number
-        said = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
-        assert err.splitlines()[-1] == f"gpucast: {said[number]}"
+        words = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+        assert err.splitlines()[-1] == f"gpucast: {words[number]}"
         assert not list((tmp_path / "data.logs").glob("*.run"))
     assert out == ""
     assert until(lambda: not _is_running(running))

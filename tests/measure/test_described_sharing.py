@@ -189,8 +189,8 @@ def test_a_service_of_our_own_serves_the_instances_and_quits(
     told = [line.split() for line in notes.read_text().splitlines()]
     assert told[-1][0] == "quit"
     (pipe,) = {line[1] for line in told}
-    said = {log.read_text().splitlines()[-1] for log in (tmp_path / "data.logs").iterdir()}
-    assert said == {f"{pipe} 0"}
+    last_lines = {log.read_text().splitlines()[-1] for log in (tmp_path / "data.logs").iterdir()}
+    assert last_lines == {f"{pipe} 0"}
     assert not Path(pipe).exists()
 
 

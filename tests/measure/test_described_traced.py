@@ -71,7 +71,7 @@ def test_visits_say_how_the_recorded_run_of_their_cell_splits_a_step(
         assert step.phases.kernel == [pytest.approx(9e-5)]
         assert step.phases.calls[0] > step.phases.cpu[0] >= 0
         parts = (step.phases.kernel, step.phases.cpu, step.phases.calls)
-        assert sum(each[0] for each in parts) == pytest.approx(4e-4)
+        assert sum(part[0] for part in parts) == pytest.approx(4e-4)
     (trace,) = (tmp_path / "data.traces").iterdir()
     assert len(traces.read(trace).processes) == 1
     before = trace.stat().st_mtime_ns
@@ -93,10 +93,10 @@ def test_a_program_without_cuda_calls_is_measured_all_the_same(run: Run, tmp_pat
     assert status == 0, err
     assert only_json(out)["measured"] == 6
     assert visits(path) == grid([1000, 2000, 4000], [1, 2])
-    said = [line for line in err.splitlines() if "recorded" in line]
-    assert len(said) == 1
-    assert "no process of it made a CUDA call" in said[0]
-    assert "the campaign goes on without traces" in said[0]
+    lines = [line for line in err.splitlines() if "recorded" in line]
+    assert len(lines) == 1
+    assert "no process of it made a CUDA call" in lines[0]
+    assert "the campaign goes on without traces" in lines[0]
     assert all(step.phases is None for step in gc.load(path).steps)
     assert list((tmp_path / "data.traces").iterdir()) == []
 
@@ -107,10 +107,10 @@ def test_a_recorded_run_that_fails_costs_no_visit(run: Run, tmp_path: Path) -> N
     status, out, err = run("measure", "--program", program, "--trace", "--json", "-o", path)
     assert status == 0, err
     assert only_json(out)["measured"] == 2
-    said = [line for line in err.splitlines() if "no split of the step" in line]
-    assert len(said) == 2
-    assert "exit status 1: the recorded run of a cell (log: " in said[0]
-    assert "-trace.log)" in said[0]
+    lines = [line for line in err.splitlines() if "no split of the step" in line]
+    assert len(lines) == 2
+    assert "exit status 1: the recorded run of a cell (log: " in lines[0]
+    assert "-trace.log)" in lines[0]
 
 
 def test_without_the_recorder_nothing_is_run(
@@ -127,5 +127,5 @@ def test_without_the_recorder_nothing_is_run(
 
 
 def test_traces_are_of_described_programs(run: Run, tmp_path: Path) -> None:
-    found = run("measure", "--trace", "-o", tmp_path / "d.jsonl")
-    assert_refused(found, "--trace: is of --program PROGRAM.yaml")
+    result = run("measure", "--trace", "-o", tmp_path / "d.jsonl")
+    assert_refused(result, "--trace: is of --program PROGRAM.yaml")

@@ -50,7 +50,7 @@ def all_cells(
     path: str, n: Iterable[int], kernels: Iterable[str], series: Iterable[tuple[str, str]] = SERIES
 ) -> Counter[tuple[Any, ...]]:
     """Each once, on one device to eight."""
-    ways = [(*each, kernel) for each in series for kernel in kernels]
+    ways = [(*star, kernel) for star in series for kernel in kernels]
     return Counter((path, *way, size, gpus) for way in ways for size in n for gpus in EIGHT)
 
 
@@ -109,9 +109,9 @@ def test_skeletons_go_up_to_eight_devices(tmp_path: Path) -> None:
         timeout=HANG,
     )  # fmt: skip
     records = mdapp.records_in(path.read_text())
-    found = {(r["schedule"], r["gpus"]) for r in records if r["kind"] == "skeleton"}
+    pairs = {(r["schedule"], r["gpus"]) for r in records if r["kind"] == "skeleton"}
     counts = (1, 2, 3, 4, 6, 8)
-    assert found == {(s, g) for s in ("star-serial", "star-async") for g in counts}
+    assert pairs == {(s, g) for s in ("star-serial", "star-async") for g in counts}
 
 
 # --- gpucast measure -------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def test_a_campaign_over_eight_servers(tmp_path: Path) -> None:
         )  # fmt: skip
         out, err = process.communicate(timeout=HANG)
     assert process.returncode == 0, err
-    assert [each["status"] for each in only_json(out)["paths"]] == ["complete"]
+    assert [report["status"] for report in only_json(out)["paths"]] == ["complete"]
     records = mdapp.records_in(path.read_text())
     assert cells(records) == all_cells("remote", (64, 216), ("claret",), STARS)
     (facts,) = gc.load(path).machines.values()
@@ -188,8 +188,8 @@ def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
             )
             for _ in range(2)
         )  # fmt: skip
-    said = "".join(path.read_text() for path in sorted(folder.glob("*.txt")))
-    assert finished.returncode == 0, finished.stdout + finished.stderr + said
+    output = "".join(path.read_text() for path in sorted(folder.glob("*.txt")))
+    assert finished.returncode == 0, finished.stdout + finished.stderr + output
     *parts, _ = [line.partition(":")[0] for line in finished.stdout.splitlines()]
     paths = ("native", "remote", "remote-sync")
     rounds = [

@@ -64,9 +64,9 @@ def test_a_grid_is_measured_once(run: Run, tmp_path: Path) -> None:
     assert (answer["measured"], answer["skipped"], answer["failed"]) == (8, 0, 0)
     assert [p["status"] for p in answer["paths"]] == ["complete"]
     assert "host [8/8] n=216 gpus=1 star-" in err
-    found = cells(path)
-    assert set(found.values()) == {1}
-    assert len(found) == 8
+    visits = cells(path)
+    assert set(visits.values()) == {1}
+    assert len(visits) == 8
     before = path.read_bytes()
 
     status, out, err = run("measure", *SHORT, "--json", "--quiet", "-o", path)
@@ -100,10 +100,10 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(tmp_path: Path) -> None
                 stream.write('{"schema":"gpucast.record/1","kind":"step","mach')
     status, _, err = ended(start_measuring(*SHORT, "-o", path))
     assert status == 0, err
-    found = cells(path)
-    assert set(found.values()) == {1}
-    assert len(found) == 8
-    assert len({key[0] for key in found}) == 1
+    visits = cells(path)
+    assert set(visits.values()) == {1}
+    assert len(visits) == 8
+    assert len({key[0] for key in visits}) == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -118,8 +118,8 @@ def test_interrupted_it_ends_its_program_and_keeps_what_is_there(
     status, out, err = ended(process)
     assert status == 128 + number, err
     assert out == ""
-    said = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
-    assert err.splitlines()[-1] == f"gpucast: {said[number]}"
+    words = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+    assert err.splitlines()[-1] == f"gpucast: {words[number]}"
     assert not any(Path(f"/proc/{child}").exists() for child in children)
     assert set(cells(path).values()) == {1}
 
@@ -157,8 +157,8 @@ def with_a_suite_of(
     """Puts a program in place of the one that measures transfers, which "measures" these."""
     (folder / "suite").write_text(
         "".join(
-            jsonl.to_line(jsonl.record({**each, "machine": "MACHINE", "path": "host"})) + "\n"
-            for each in records
+            jsonl.to_line(jsonl.record({**record, "machine": "MACHINE", "path": "host"})) + "\n"
+            for record in records
         )
     )
     script = executable(
@@ -272,7 +272,9 @@ def test_a_path_that_is_not_there_ends_with_a_note_and_the_others_go_on(
         ("native", "ended"),
         ("host", "complete"),
     ]
-    (note,) = (each for each in gc.load(path).notes if not each.text.startswith("shared machine"))
+    (note,) = (
+        entry for entry in gc.load(path).notes if not entry.text.startswith("shared machine")
+    )
     assert note.text == answer["notes"][0]
     assert note.text.startswith("path native ended: --engine cuda: ")
     assert "gpucast: path native ended: " in err
@@ -287,8 +289,8 @@ def test_without_the_programs_nothing_is_written(
     path = tmp_path / "data.jsonl"
     status, out, err = run("measure", *SHORT, "-o", path)
     assert (status, out) == (1, "")
-    (said,) = err.splitlines()
-    assert said.startswith("gpucast: error: gpucast-microbench: found neither")
+    (line,) = err.splitlines()
+    assert line.startswith("gpucast: error: gpucast-microbench: found neither")
     assert not path.exists()
 
 

@@ -121,10 +121,10 @@ def test_why_a_server_cannot_be_used_is_said(
                     "--secret-file", secret)  # fmt: skip
     _, err = process.communicate(timeout=HANG)
     assert process.returncode == 1
-    (said,) = err.splitlines()
-    assert said.startswith("gpucast: path far ended: ")
-    assert why in said
-    assert [note.text for note in gc.load(path).notes] == [said.removeprefix("gpucast: ")]
+    (line,) = err.splitlines()
+    assert line.startswith("gpucast: path far ended: ")
+    assert why in line
+    assert [note.text for note in gc.load(path).notes] == [line.removeprefix("gpucast: ")]
     checked = subprocess.run(
         [sys.executable, "-m", "gpucast.cli", "remote", "check", servers_named,
          "--secret-file", secret],
@@ -133,7 +133,7 @@ def test_why_a_server_cannot_be_used_is_said(
     )  # fmt: skip
     assert checked.returncode == 2
     (error,) = checked.stderr.splitlines()
-    assert error.removeprefix("gpucast: error: ").removeprefix(f"{servers_named}: ") in said
+    assert error.removeprefix("gpucast: error: ").removeprefix(f"{servers_named}: ") in line
 
 
 @over_servers
@@ -149,12 +149,12 @@ def test_who_uses_a_gpu_is_said_and_it_is_measured(
     process = start("--paths", "native", *GRID, "--n", "64", "--quiet", "-o", path, **environment)
     _, err = process.communicate(timeout=HANG)
     assert process.returncode == 0, err
-    said = "a GPU is in use by another program: /opt/other, train (process 4711, 1024 MiB)"
+    message = "a GPU is in use by another program: /opt/other, train (process 4711, 1024 MiB)"
     # Whether there is a counter of energy is the machine's own.
     told = [line for line in err.splitlines() if "energy is not recorded" not in line]
-    assert told == [f"gpucast: {said}", f"gpucast: path native: {REHEARSED}"]
+    assert told == [f"gpucast: {message}", f"gpucast: path native: {REHEARSED}"]
     data = gc.load(path)
-    assert [note.text for note in data.notes] == [said]
+    assert [note.text for note in data.notes] == [message]
     assert {(step.path, step.n, step.gpus) for step in data.steps} == {
         ("native", 64, 1),
         ("native", 64, 2),

@@ -135,10 +135,10 @@ def test_the_same_machine_keeps_its_id(path: Path) -> None:
         def id_of(path: str, named: str | None = None, **other: Any) -> str:
             made = record({**facts, **other})
             assert isinstance(made, Machine)
-            found = identified(store, made, path, named)
-            if all(each.id != found.id for each in store.machines):
-                store.append(found)
-            return found.id
+            identity = identified(store, made, path, named)
+            if all(known.id != identity.id for known in store.machines):
+                store.append(identity)
+            return identity.id
 
         host = id_of("host")
         native = id_of("native", gpus=gpus)

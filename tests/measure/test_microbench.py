@@ -78,8 +78,8 @@ def test_gpucast_reads_and_fits_them(measured: tuple[Path, str]) -> None:
 
 def test_two_estimates_of_the_latency_are_noted(measured: tuple[Path, str]) -> None:
     path, _ = measured
-    found = [note["about"] for note in records(path, "note") if "slope_s" in note.get("about", {})]
-    assert {each["copy"] for each in found} >= {
+    notes = [note["about"] for note in records(path, "note") if "slope_s" in note.get("about", {})]
+    assert {entry["copy"] for entry in notes} >= {
         "h2d pageable host>gpu0", "d2h pageable gpu0>host", "peer gpu0>gpu1"
     }  # fmt: skip
 
@@ -91,8 +91,10 @@ def test_fresh_runs_show_what_differs_from_run_to_run(tmp_path: Path) -> None:
     assert finished.returncode == 0, finished.stderr
     known = [launch.run_to_run for launch in gc.load(path).launches if launch.run_to_run]
     # A fresh run has a second, which a busy machine may spend before the last of its probes.
-    assert {each.runs for each in known} <= {2, 3}
-    assert all(each.sd >= 0 for each in known)  # 0: all medians fell on one tick of the clock
+    assert {variation.runs for variation in known} <= {2, 3}
+    assert all(
+        variation.sd >= 0 for variation in known
+    )  # 0: all medians fell on one tick of the clock
 
 
 def test_a_fresh_run_probes_launches_and_all_routes(tmp_path: Path) -> None:

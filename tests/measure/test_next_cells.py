@@ -65,9 +65,9 @@ def advised(model: Known, ask: Ask, cells: int, **more: Any) -> Advice:
     """Next cells among the first of a model; each takes a second unless ``more`` says otherwise."""
     more.setdefault("costs", np.ones(cells))
     candidates = [(10.0 + i, 1) for i in range(cells)]
-    found = next_cells(cast(Model, model), ask, candidates, **more)
-    assert found is not None
-    return found
+    advice = next_cells(cast(Model, model), ask, candidates, **more)
+    assert advice is not None
+    return advice
 
 
 def widths(deviations: list[float]) -> Any:
@@ -82,19 +82,19 @@ def test_a_visit_takes_the_square_of_the_covariance_over_its_own_variance() -> N
     """Asked q = a, cells a + b and b: K_qc = 0.01 and 0; variances 0.02 of the cell, 0.01 of its
     noise."""
     model = Known(np.array([A + B, B, A]))
-    found = advised(model, Ask.forecasts([12], [1]), 2, count=1)
-    assert found.order == [0]
-    assert found.gains[0] == pytest.approx(0.01**2 / 0.03 / 0.01)
-    assert found.open == widths([0.1, np.sqrt(0.01 - 0.01**2 / 0.03)])
+    advice = advised(model, Ask.forecasts([12], [1]), 2, count=1)
+    assert advice.order == [0]
+    assert advice.gains[0] == pytest.approx(0.01**2 / 0.03 / 0.01)
+    assert advice.open == widths([0.1, np.sqrt(0.01 - 0.01**2 / 0.03)])
 
 
 def test_a_second_cell_is_worth_more_where_it_explains_the_first() -> None:
     """With hardly any noise a + b and b together say what a is."""
     model = Known(np.array([A + B, B, A]), noise=0)
-    found = advised(model, Ask.forecasts([12], [1]), 2, count=2)
-    assert found.order == [0, 1]
-    assert found.gains == pytest.approx([0.5, 0.5], rel=0.01)
-    assert found.open[-1] < 0.01
+    advice = advised(model, Ask.forecasts([12], [1]), 2, count=2)
+    assert advice.order == [0, 1]
+    assert advice.gains == pytest.approx([0.5, 0.5], rel=0.01)
+    assert advice.open[-1] < 0.01
 
 
 def test_a_cell_that_takes_less_may_come_before_one_that_tells_more() -> None:
@@ -105,21 +105,21 @@ def test_a_cell_that_takes_less_may_come_before_one_that_tells_more() -> None:
 
 
 def test_visits_of_a_cell_average_its_noise() -> None:
-    found = advised(Known(np.array([[0.1]])), Ask.forecasts([10], [1]), 1, most=[4], count=9)
-    assert found.order == [0] * 4
+    advice = advised(Known(np.array([[0.1]])), Ask.forecasts([10], [1]), 1, most=[4], count=9)
+    assert advice.order == [0] * 4
     # 1 / (1 / 0.01 + visits / 0.01)
-    assert found.open == widths([0.1 / np.sqrt(1 + visits) for visits in range(5)])
-    assert [(cell.visits, cell.cost) for cell in found.cells] == [(4, 4.0)]
+    assert advice.open == widths([0.1 / np.sqrt(1 + visits) for visits in range(5)])
+    assert [(cell.visits, cell.cost) for cell in advice.cells] == [(4, 4.0)]
 
 
 def test_what_is_left_is_the_conditional_covariance() -> None:
     roots = np.random.default_rng(3).normal(size=(6, 6)) / 10
-    found = advised(Known(roots), Ask.forecasts(range(10, 16), [1] * 6), 6, count=3)
+    advice = advised(Known(roots), Ask.forecasts(range(10, 16), [1] * 6), 6, count=3)
     expected = np.linalg.inv(
         np.linalg.inv(roots @ roots.T)
-        + np.diag([100.0 if j in found.order else 0.0 for j in range(6)])
+        + np.diag([100.0 if j in advice.order else 0.0 for j in range(6)])
     )
-    assert found.after == widths([np.sqrt(np.trace(expected) / 6)])
+    assert advice.after == widths([np.sqrt(np.trace(expected) / 6)])
 
 
 def test_choosing_between_counts_that_seem_as_fast_gains_what_one_expects_of_the_better() -> None:
@@ -129,18 +129,18 @@ def test_choosing_between_counts_that_seem_as_fast_gains_what_one_expects_of_the
     roots[[0, 3]] = 0.1
     model = Known(roots)
     asked = Ask.best_count([13], [1, 2])
-    found = advised(model, asked, 1, count=1)
+    advice = advised(model, asked, 1, count=1)
     lost = 0.1 * norm.pdf(0)
-    assert found.before == pytest.approx(lost, rel=0.05)
-    assert found.after == pytest.approx(lost * (1 - np.sqrt(0.5)), rel=0.2)
+    assert advice.before == pytest.approx(lost, rel=0.05)
+    assert advice.after == pytest.approx(lost * (1 - np.sqrt(0.5)), rel=0.2)
 
 
 def test_what_all_counts_share_tells_nothing_of_the_best() -> None:
     shared, own = np.array([0.3, 0.0]), np.array([0.0, 0.05])
     # n = 10: what is shared; 11: what is not; 12 on one GPU, and on two.
     roots = np.vstack([[shared, own, shared], np.zeros((2, 2)), [shared + own]])
-    found = advised(Known(roots, noise=0.01), Ask.best_count([12], [1, 2]), 2, count=1)
-    assert found.order == [1]
+    advice = advised(Known(roots, noise=0.01), Ask.best_count([12], [1, 2]), 2, count=1)
+    assert advice.order == [1]
 
 
 def test_rivals_that_are_rarely_the_fastest_are_looked_at_last() -> None:
@@ -149,11 +149,11 @@ def test_rivals_that_are_rarely_the_fastest_are_looked_at_last() -> None:
     roots[[0, 3, 6]] = roots[20:] = 0.1 * np.eye(3)
     means[[3, 6]] = 0.02, 5.0
     model = Known(roots, means=tuple(means))
-    found = next_cells(
+    advice = next_cells(
         cast(Model, model), Ask.best_count([10], [1, 2, 3]),
         [(30.0, 1), (31.0, 1), (32.0, 1)], costs=np.ones(3), count=2,
     )  # fmt: skip
-    assert set(found.order) == {0, 1}
+    assert set(advice.order) == {0, 1}
 
 
 def made(truth: Truth, seed: int) -> Dataset:
@@ -171,7 +171,9 @@ def made(truth: Truth, seed: int) -> Dataset:
 
 def fit_to(data: Dataset, cells: set[tuple[float, int]]) -> Model:
     records = [
-        each for each in data.records if not isinstance(each, Step) or (each.n, each.gpus) in cells
+        record
+        for record in data.records
+        if not isinstance(record, Step) or (record.n, record.gpus) in cells
     ]
     return gpucast.fit(replace(data, records=records), replicates=0)
 
@@ -185,9 +187,9 @@ def test_a_models_own_draws_say_what_to_visit_for_each_kind_of_question() -> Non
         Ask.cost([32768, 64000], [4, 4], [1e6, 2e6]),
     ]
     for ask in asks:
-        found = next_cells(model, ask, GRID, count=4, most=[3] * len(GRID))
-        assert sum(each.visits for each in found.cells) == 4
-        assert found.after <= found.before
+        advice = next_cells(model, ask, GRID, count=4, most=[3] * len(GRID))
+        assert sum(cell.visits for cell in advice.cells) == 4
+        assert advice.after <= advice.before
     alone = next_cells(model, asks[0], GRID[:20], count=4)
-    assert max(gpus for gpus in Counter(each.gpus for each in alone.cells)) >= 3
+    assert max(gpus for gpus in Counter(cell.gpus for cell in alone.cells)) >= 3
     assert next_cells(model, asks[0], []) is None

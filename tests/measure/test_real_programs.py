@@ -56,10 +56,10 @@ def test_a_real_program_is_measured_fitted_and_forecast(
     assert only_json(out)["observations"]["step_cells"] == 2 * len(sizes)
     status, out, err = run("predict", model, "-n", n, "--gpus", "1,2", "--json")
     assert status == 0, err
-    forecast = {(each["n"], each["gpus"]): each for each in only_json(out)["forecast"]}
+    forecast = {(row["n"], row["gpus"]): row for row in only_json(out)["forecast"]}
     assert set(forecast) == set(product(sizes, (1, 2)))
-    for (size, gpus), said in forecast.items():
+    for (size, gpus), answer in forecast.items():
         there = [t for step in steps if (step.n, step.gpus) == (size, gpus) for t in step.seconds]
         # However busy the machine was, a cell is forecast near what was seen of it.
-        assert min(there) / 2 < said["seconds"] < 2 * max(there)
-        assert said["low"] < said["seconds"] < said["high"]
+        assert min(there) / 2 < answer["seconds"] < 2 * max(there)
+        assert answer["low"] < answer["seconds"] < answer["high"]

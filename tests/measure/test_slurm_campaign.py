@@ -67,7 +67,7 @@ def steps(path: Path) -> list[dict[str, object]]:
 def submitted(path: Path) -> list[str]:
     """Jobs in the book of a campaign."""
     folder = path.with_suffix(".slurm")
-    return [each.name.partition("_")[0] for each in folder.glob("*_submitted.pkl")]
+    return [file.name.partition("_")[0] for file in folder.glob("*_submitted.pkl")]
 
 
 def test_a_round_is_a_job_for_each_gpu_count_and_steps_say_which(
@@ -126,7 +126,7 @@ def interrupted(
     _, err = process.communicate(timeout=HANG)
     assert process.returncode == 0, err
     assert not path.with_suffix(".slurm").exists()
-    assert not [each for each in path.with_suffix(".logs").iterdir() if each.is_dir()]
+    assert not [entry for entry in path.with_suffix(".logs").iterdir() if entry.is_dir()]
     until(lambda: not cluster.jobs())
 
 
@@ -272,11 +272,11 @@ def sees(tmp_path: Path, launcher: str) -> Path:
 
 def seen(tmp_path: Path) -> dict[int, str]:
     """Per GPU count what its run saw."""
-    found = {}
+    devices = {}
     for log in (tmp_path / "data.logs").glob("*.log"):
         gpus = int(log.name.partition("gpus")[2].partition("-")[0])
-        found[gpus] = log.read_text().split()[1]
-    return found
+        devices[gpus] = log.read_text().split()[1]
+    return devices
 
 
 def test_jobs_have_as_many_gpus_as_their_cells_and_records_name_them(
@@ -298,7 +298,7 @@ def test_jobs_have_as_many_gpus_as_their_cells_and_records_name_them(
     named = {step["gpus"]: step["visit"]["gpu_uuids"] for step in steps(tmp_path / "data.jsonl")}
     names = dict(zip("0123", ("GPU-a", "GPU-b", "GPU-c", "GPU-d"), strict=True))
     assert named == {
-        gpus: [names[each] for each in text.split(",")] for gpus, text in seen(tmp_path).items()
+        gpus: [names[number] for number in text.split(",")] for gpus, text in seen(tmp_path).items()
     }
 
 

@@ -200,8 +200,8 @@ LOST = [("a", 1), ("b", 1)]
 def test_what_others_did_to_jobs_is_tried_again_however_often(state: str) -> None:
     losses = Losses()
     for _ in range(10):
-        said = losses.after(EndedJob(SHAPE, LOST, 0, None, state, ("a", 1)))
-        assert (said.ended, list(said.given_up)) == (state, [])
+        loss = losses.after(EndedJob(SHAPE, LOST, 0, None, state, ("a", 1)))
+        assert (loss.ended, list(loss.given_up)) == (state, [])
 
 
 @pytest.mark.parametrize("answer", ["time", "allowance"])
@@ -237,7 +237,7 @@ def test_a_run_that_jobs_die_of_is_given_up_alone() -> None:
 
 
 def test_a_run_that_has_had_all_the_time_of_a_job_is_given_up_at_once() -> None:
-    said = Losses().after(EndedJob(SHAPE, LOST, 0, "timeout", "RUNNING", ("b", 1)))
-    assert (said.ended, said.given_up) == ("TIMEOUT", [("b", 1)])
+    loss = Losses().after(EndedJob(SHAPE, LOST, 0, "timeout", "RUNNING", ("b", 1)))
+    assert (loss.ended, loss.given_up) == ("TIMEOUT", [("b", 1)])
     again = Losses().after(EndedJob(SHAPE, LOST, 2, "timeout", "RUNNING", ("b", 1)))
     assert not again.given_up

@@ -64,19 +64,21 @@ def test_the_script_that_measures_what_traces_are_held_against(tmp_path: Path) -
             [ROOT / "lab" / "gpu.sh", "traces", folder],
             env=environment, capture_output=True, text=True, timeout=HANG,
         )  # fmt: skip
-    said = "".join(path.read_text() for path in sorted(folder.glob("*.txt")))
-    assert finished.returncode == 0, finished.stdout + finished.stderr + said
+    output = "".join(path.read_text() for path in sorted(folder.glob("*.txt")))
+    assert finished.returncode == 0, finished.stdout + finished.stderr + output
     records = mdapp.records_in((folder / "dataset.jsonl").read_text())
-    found = Counter(
-        (each["program"], each["n"], each["gpus"], each["path"])
-        for each in records
-        if each["kind"] == "step" and "program" in each and each["path"] in PATHS
+    counts = Counter(
+        (record["program"], record["n"], record["gpus"], record["path"])
+        for record in records
+        if record["kind"] == "step" and "program" in record and record["path"] in PATHS
     )
     cells = [("many-kernels", 20, 1), ("many-kernels", 20, 2), ("pageable-copies", 4, 1)]
     visits = {(*cell, path): 2 for cell in cells for path in PATHS}
-    assert found == visits | {("skeleton", 2, 1, path): 1 for path in PATHS}
-    assert {each["path"] for each in records if each["kind"] == "transfer"} == set(PATHS)
-    assert {each["path"] for each in records if each.get("schedule") == "star-async"} >= set(PATHS)
+    assert counts == visits | {("skeleton", 2, 1, path): 1 for path in PATHS}
+    assert {record["path"] for record in records if record["kind"] == "transfer"} == set(PATHS)
+    assert {record["path"] for record in records if record.get("schedule") == "star-async"} >= set(
+        PATHS
+    )
     machines = set(gc.load(folder / "dataset.jsonl").machines)
     assert machines >= {f"x2/{path}" for path in PATHS}
-    assert {each.name for each in folder.glob("*.xz")} == {"dataset.jsonl.xz", "logs.tar.xz"}
+    assert {record.name for record in folder.glob("*.xz")} == {"dataset.jsonl.xz", "logs.tar.xz"}

@@ -38,13 +38,13 @@ def launches(first: int, count: int) -> list[str]:
 
 def test_a_run_becomes_one_file(tmp_path: Path) -> None:
     tracing = Tracing(tmp_path)
-    status, said = tracing.end("init", CONTEXT, LAUNCH, KERNEL)
+    status, message = tracing.end("init", CONTEXT, LAUNCH, KERNEL)
     assert status == 0
-    assert "1 process, 1 call, 1 pieces of GPU work, 0 lost" in said
+    assert "1 process, 1 call, 1 pieces of GPU work, 0 lost" in message
     trace = tracing.trace
     assert trace.json("run.json")["exit"] == {"status": 0}
     assert trace.json("run.json")["command"] == [str(PROGRAM)]
-    assert [each["ended"] for each in trace.processes] == ["exit"]
+    assert [process["ended"] for process in trace.processes] == ["exit"]
     assert trace.call_names() == ["cudaLaunchKernel"]
     assert trace.rows("streams") == [{"context": 1, "device": 0, "stream": 7, "flags": 3}]
     (work,) = trace.rows("work")
@@ -145,8 +145,8 @@ def test_what_comes_before_after_is_left_out(tmp_path: Path) -> None:
 
 def test_recording_ends_when_there_are_enough_steps_of_both_kinds(tmp_path: Path) -> None:
     tracing = Tracing(tmp_path, "--steps", "30", phases=True)
-    status, said = tracing.end("init", CONTEXT, f"steps {tracing.part}/enough")
-    assert status == 0, said
+    status, message = tracing.end("init", CONTEXT, f"steps {tracing.part}/enough")
+    assert status == 0, message
     assert {row["full"] for row in tracing.trace.rows("phases")} == {phases.FULL, phases.LIGHT}
     (process,) = read(tracing.output).processes
     (steps,) = find_steps(read(tracing.output)).processes
@@ -178,10 +178,10 @@ def test_a_full_disk_ends_the_recording_and_not_the_program(tmp_path: Path) -> N
     tracing.do(*launches(1, 10))
     tracing.wait_for_problem()
     (tracing.part / "0" / "calls.arrows").unlink()
-    status, said = tracing.end(*launches(100, 10), "exit 0")
+    status, message = tracing.end(*launches(100, 10), "exit 0")
     assert status == 1
-    assert "recording ended early" in said
-    assert "No space left on device" in said
+    assert "recording ended early" in message
+    assert "No space left on device" in message
 
 
 def test_an_older_cupti_is_taken_where_the_driver_is_too_old_for_the_newest(tmp_path: Path) -> None:
@@ -193,9 +193,9 @@ def test_an_older_cupti_is_taken_where_the_driver_is_too_old_for_the_newest(tmp_
         tmp_path, GPUCAST_CUPTI="", CUDA_HOME=str(tmp_path / "toolkit"),
         FAKE_CUPTI_REFUSES=libraries.CUPTI[0], FAKE_CUPTI_EMITS=str(folder / libraries.CUPTI[1]),
     )  # fmt: skip
-    status, said = tracing.end("init", LAUNCH)
-    assert status == 0, said
-    assert "1 process, 1 call" in said
+    status, message = tracing.end("init", LAUNCH)
+    assert status == 0, message
+    assert "1 process, 1 call" in message
 
 
 @pytest.mark.parametrize("end", ["exit 7", "_exit 7"])
@@ -214,9 +214,9 @@ def test_a_killed_program_leaves_what_was_flushed(tmp_path: Path, number: signal
     tracing = Tracing(tmp_path)
     tracing.do("init", *launches(1, 100))
     tracing.wait_for_rows("calls", 100)
-    status, said = tracing.end(f"kill {int(number)}")
+    status, message = tracing.end(f"kill {int(number)}")
     assert status == 128 + number
-    assert "1 of them cut off" in said
+    assert "1 of them cut off" in message
     assert len(tracing.trace.rows("work")) == 100
     assert tracing.trace.json("run.json")["exit"] == {"signal": int(number)}
     assert tracing.trace.processes[0]["ended"] == "open"
@@ -239,17 +239,17 @@ def test_a_recorder_that_is_killed_leaves_a_readable_folder(tmp_path: Path) -> N
     tracing.process.kill()
     tracing.end()
     assert (tracing.part / "run.json").exists()
-    status, said = Tracing(tmp_path).end()
+    status, message = Tracing(tmp_path).end()
     assert status == 2
-    assert "was left by an interrupted recording" in said
-    assert len(said.splitlines()) == 1
+    assert "was left by an interrupted recording" in message
+    assert len(message.splitlines()) == 1
 
 
 def test_a_child_that_makes_the_first_cuda_call_is_recorded(tmp_path: Path) -> None:
     tracing = Tracing(tmp_path)
-    status, said = tracing.end("fork", "init", LAUNCH, "exit 0")
+    status, message = tracing.end("fork", "init", LAUNCH, "exit 0")
     assert status == 0
-    assert "1 process, 1 call" in said
+    assert "1 process, 1 call" in message
 
 
 def test_a_child_forked_after_the_first_cuda_call_leaves_its_parents_files_alone(
@@ -259,7 +259,7 @@ def test_a_child_forked_after_the_first_cuda_call_leaves_its_parents_files_alone
     tracing.do("init", *launches(1, 3))
     tracing.wait_for_rows("calls", 3)
     tracing.end("fork", "exit 0")
-    assert [each["calls"] for each in tracing.trace.processes] == [3]
+    assert [process["calls"] for process in tracing.trace.processes] == [3]
     assert len(tracing.trace.rows("calls")) == 3
 
 
@@ -276,8 +276,8 @@ def test_recording_ends_after_so_many_calls_and_the_program_goes_on(tmp_path: Pa
 
 def test_lost_records_are_told(tmp_path: Path) -> None:
     tracing = Tracing(tmp_path, FAKE_CUPTI_DROPPED="17")
-    _, said = tracing.end("init", LAUNCH, "kernel correlationId=1")  # that one has no times
-    assert "18 lost" in said
+    _, message = tracing.end("init", LAUNCH, "kernel correlationId=1")  # that one has no times
+    assert "18 lost" in message
     assert (tracing.trace.processes[0]["lost"], tracing.trace.processes[0]["untimed"]) == (17, 1)
 
 
@@ -294,26 +294,26 @@ def test_where_cupti_cannot_run_the_program_does_and_one_line_says_why(
     tmp_path: Path, environment: dict[str, str], words: str
 ) -> None:
     tracing = Tracing(tmp_path, **environment)
-    status, said = tracing.end("init", LAUNCH, "exit 0")
+    status, message = tracing.end("init", LAUNCH, "exit 0")
     assert status == 1
-    assert words in said.splitlines()[-1]
+    assert words in message.splitlines()[-1]
     assert not tracing.output.exists()
     assert not tracing.part.exists()
 
 
 def test_a_program_without_cuda_is_no_trace(tmp_path: Path) -> None:
     tracing = Tracing(tmp_path)
-    status, said = tracing.end("exit 0")
+    status, message = tracing.end("exit 0")
     assert status == 1
-    assert "no process of it made a CUDA call" in said
+    assert "no process of it made a CUDA call" in message
     assert not tracing.output.exists()
 
 
 def test_an_existing_trace_is_replaced_only_with_force(tmp_path: Path) -> None:
     (tmp_path / "t.trace").write_text("kept")
-    status, said = Tracing(tmp_path).end()
+    status, message = Tracing(tmp_path).end()
     assert status == 2
-    assert "--force" in said
+    assert "--force" in message
     assert (tmp_path / "t.trace").read_text() == "kept"
     assert Tracing(tmp_path, "--force").end("init", LAUNCH)[0] == 0
 

@@ -60,13 +60,13 @@ def test_a_best_count_is_sure_by_its_probability_or_by_what_a_wrong_one_costs() 
     times = np.tile([[1.0, 1.1], [1.0, 1.1], [1.0, 1.1], [1.2, 1.1]], (100, 1))
     model = cast(Model, Drawn(times))
     asked = Question("best", (1e6,), (1, 2), within=0.01, surely=0.95)
-    found = answer(model, asked)
-    assert found.probability == 0.75
-    assert found.open == pytest.approx((1.2 / 1.1 - 1) / 4)  # 2.3 %
-    assert not found.sure
+    result = answer(model, asked)
+    assert result.probability == 0.75
+    assert result.open == pytest.approx((1.2 / 1.1 - 1) / 4)  # 2.3 %
+    assert not result.sure
     assert answer(model, replace(asked, surely=0.75)).sure
     assert answer(model, replace(asked, within=0.023)).sure
-    assert found.text == "1 GPU, 75 % sure, on average 2.3 % slower than the fastest"
+    assert result.text == "1 GPU, 75 % sure, on average 2.3 % slower than the fastest"
     assert answer(model, asked, device=CORE).text.startswith("1 core, 75 % sure")
 
 
@@ -75,9 +75,9 @@ def test_a_forecast_is_sure_once_its_interval_is_narrow_enough() -> None:
     (row,) = model.forecast(409_000, 2).to_dict("records")
     half = (row["mean_high"] - row["mean_low"]) / (2 * row["seconds"])
     asked = Question("forecast", (409_000,), (2,))
-    found = answer(model, replace(asked, within=1.1 * half))
-    assert found.open == pytest.approx(half, rel=0.02)
-    assert found.sure
+    result = answer(model, replace(asked, within=1.1 * half))
+    assert result.open == pytest.approx(half, rel=0.02)
+    assert result.sure
     assert not answer(model, replace(asked, within=half / 1.1)).sure
 
 
@@ -234,13 +234,17 @@ def test_a_program_is_measured_until_the_best_count_is_sure(run: Run, tmp_path: 
     measure = ("measure", "--program", program, "--until", "best n=64000", "--json", "-o", path)
     status, out, err = run(*measure)
     assert status == 0, err
-    found = only_json(out)
-    (path_report,) = found["paths"]
+    summary = only_json(out)
+    (path_report,) = summary["paths"]
     assert path_report["status"] == "sure"
-    assert 6 <= found["measured"] < 6 * 10
-    (said,) = found["answers"]
-    assert (said["question"], said["sure"], said["seconds_left"]) == ("best n=64000", True, 0)
-    assert said["text"].startswith("2 cores")  # path host
+    assert 6 <= summary["measured"] < 6 * 10
+    (answered,) = summary["answers"]
+    assert (answered["question"], answered["sure"], answered["seconds_left"]) == (
+        "best n=64000",
+        True,
+        0,
+    )
+    assert answered["text"].startswith("2 cores")  # path host
     assert "best n=64000? 2 cores" in err
 
     status, out, _ = run(*measure)
@@ -268,6 +272,6 @@ def test_our_own_programs_can_be_asked_too(run: Run, tmp_path: Path) -> None:
         "--json", "-o", tmp_path / "own.jsonl",
     )  # fmt: skip
     assert status == 0, err
-    (said,) = only_json(out)["answers"]
-    assert (said["series"], said["sure"]) == ("allgather tuned pinned", True)
-    assert "core" in said["text"]
+    (answered,) = only_json(out)["answers"]
+    assert (answered["series"], answered["sure"]) == ("allgather tuned pinned", True)
+    assert "core" in answered["text"]

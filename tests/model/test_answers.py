@@ -41,18 +41,18 @@ def test_a_thousand_steps_of_two_femtoseconds_a_second_are_173_nanoseconds_a_day
 
 def test_efficiency_is_against_the_fewest_gpus_asked_about() -> None:
     model = md()
-    found = model.forecasts(*outer([96_000, 409_000], [2, 4]))
-    two, four = found.seconds.reshape(2, 2).T
-    shares = rates.efficiency(model, found).reshape(2, 2)
+    forecasts = model.forecasts(*outer([96_000, 409_000], [2, 4]))
+    two, four = forecasts.seconds.reshape(2, 2).T
+    shares = rates.efficiency(model, forecasts).reshape(2, 2)
     assert shares[:, 0] == pytest.approx(1)
     assert shares[:, 1] == pytest.approx(2 * two / (4 * four))
 
 
 def test_the_efficiency_of_one_count_alone_is_against_the_fewest_measured() -> None:
     model = md()
-    found = model.forecasts([96_000], [4])
+    forecasts = model.forecasts([96_000], [4])
     one = model.forecasts([96_000], [1]).seconds
-    assert rates.efficiency(model, found) == pytest.approx(one / (4 * found.seconds))
+    assert rates.efficiency(model, forecasts) == pytest.approx(one / (4 * forecasts.seconds))
 
 
 def test_a_frame_of_forecasts_has_rates_and_measured_times_and_no_parts() -> None:
@@ -126,10 +126,10 @@ def test_curves_are_drawn_from_few_points(powers: list[float], size: int) -> Non
         return np.asarray(np.log(sum(np.exp(power * at) for power in powers)))
 
     exact = points < np.log(5)
-    found = between(curve, points, exact)
+    drawn = between(curve, points, exact)
     few = sum(asked)
-    assert found == pytest.approx(curve(points), abs=TOLERANCE)
-    assert found[exact] == pytest.approx(curve(points[exact]), abs=1e-12)
+    assert drawn == pytest.approx(curve(points), abs=TOLERANCE)
+    assert drawn[exact] == pytest.approx(curve(points[exact]), abs=1e-12)
     assert few <= min(size, 200)
 
 
@@ -218,9 +218,9 @@ def test_a_model_file_without_cells_is_read_and_answers_as_before(
     (tmp_path / "old.json").write_text(json.dumps(content))
     old = gc.load_model(tmp_path / "old.json")
     assert old.timed is None
-    found = old.best_counts([64_000.0], range(1, 9))[0]
+    best = old.best_counts([64_000.0], range(1, 9))[0]
     times = old.forecasts(*outer([64_000.0], range(1, 9))).seconds
-    assert found["gpus"] == 1 + int(np.argmin(times))
+    assert best["gpus"] == 1 + int(np.argmin(times))
 
 
 # ---- draws ----

@@ -98,18 +98,18 @@ def test_another_node_that_was_never_reached_widens_the_interval(
     if nodes:
         table["nodes"] = nodes
     model = gc.fit(table)
-    found = model.forecasts([1e6], [16])
-    assert (np.log(found.high[0] / found.low[0]) > 1.6) == jumps
+    forecasts = model.forecasts([1e6], [16])
+    assert (np.log(forecasts.high[0] / forecasts.low[0]) > 1.6) == jumps
 
 
 def test_intervals_beyond_the_data_are_those_of_the_draws() -> None:
     model = measured(ring, [5e4, 1e5, 2e5], [1, 2, 4, 8])
     for gpus in (8, 16, 32, 128):
-        found = model.forecasts([1e5], [gpus])
+        forecasts = model.forecasts([1e5], [gpus])
         drawn = model.draws(np.array([1e5]), np.array([float(gpus)]), 100_000)[:, 0]
         low, high = np.quantile(drawn, [0.05, 0.95])
-        assert found.mean_low[0] == pytest.approx(low, rel=0.03)
-        assert found.mean_high[0] == pytest.approx(high, rel=0.05)
+        assert forecasts.mean_low[0] == pytest.approx(low, rel=0.03)
+        assert forecasts.mean_high[0] == pytest.approx(high, rel=0.05)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -119,8 +119,10 @@ def test_a_best_count_beyond_twice_the_data_is_not_certain(seed: int) -> None:
     [best] = model.best_counts([1e4], [8, 16, 32, 64, 128])
     probability = best["probability"]
     assert best["gpus"] == 64 or probability < 0.9
-    found = model.forecasts([1e4], [128])
-    assert found.low[0] <= hidden_ring(np.array([1e4]), np.array([128.0]))[0] <= found.high[0]
+    forecasts = model.forecasts([1e4], [128])
+    assert (
+        forecasts.low[0] <= hidden_ring(np.array([1e4]), np.array([128.0]))[0] <= forecasts.high[0]
+    )
 
 
 def test_what_nobody_can_know_is_not_said_to_need_no_measuring() -> None:
@@ -140,8 +142,8 @@ def test_a_page_states_the_probabilities_that_predict_states() -> None:
 
     model = measured(flat, [1e5, 4e5], [1, 2, 3, 4], noise=0.06, seed=4)
     counts = [1, 2, 3, 4, 8]
-    said = content([model], sizes=[1e5, 4e5], gpus=counts)
-    sizes, shares = said["n"]["values"], said["models"][0]["shares"]
+    page = content([model], sizes=[1e5, 4e5], gpus=counts)
+    sizes, shares = page["n"]["values"], page["models"][0]["shares"]
     for most in range(2, 6):
         for best in model.best_counts([1e5, 4e5], counts[:most]):
             of_page = shares[most - 1][sizes.index(best["n"])][counts.index(best["gpus"])]
@@ -162,9 +164,9 @@ def test_a_rise_where_all_else_falls_may_be_another_node(seed: int) -> None:
         right = truth[[1, 2, 4, 8].index(best["gpus"])] <= 1.01 * truth.min()
         assert right or (best["probability"] or 0) <= 0.7
     n, gpus = np.array([2e5, 4e5, 8e5, 4e5, 8e5]), np.array([16.0, 8.0, 8.0, 16.0, 32.0])
-    found = model.forecasts(n, gpus)
+    forecasts = model.forecasts(n, gpus)
     truth = two_boxes(n, gpus)
-    assert ((found.low <= truth) & (truth <= found.high)).all()
+    assert ((forecasts.low <= truth) & (truth <= forecasts.high)).all()
 
 
 def test_a_suspected_node_is_asked_about_beside_answers_that_need_it_alone() -> None:
@@ -199,9 +201,9 @@ def test_a_ring_that_few_gpus_hardly_show_is_within_intervals(seed: int) -> None
 
     model = measured(slight_ring, [5e4, 1e5, 2e5], [1, 2, 4, 8], seed=seed)
     n, gpus = np.tile([5e4, 1e5, 2e5], 2), np.repeat([16.0, 32.0], 3)
-    found = model.forecasts(n, gpus)
+    forecasts = model.forecasts(n, gpus)
     truth = slight_ring(n, gpus)
-    assert ((found.low <= truth) & (truth <= found.high)).all()
+    assert ((forecasts.low <= truth) & (truth <= forecasts.high)).all()
 
 
 def test_what_a_fit_without_the_largest_count_missed_widens_what_lies_beyond() -> None:

@@ -46,8 +46,8 @@ MODELS = pytest.mark.parametrize("model", [own, md], ids=["own", "other program"
 
 
 def parts_of(model: Model, cells: Sequence[tuple[float, int]]) -> Array:
-    found = model.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
-    return np.column_stack([found.t_gpu, found.t_cpu, found.t_com])
+    forecasts = model.forecasts([n for n, _ in cells], [gpus for _, gpus in cells])
+    return np.column_stack([forecasts.t_gpu, forecasts.t_cpu, forecasts.t_com])
 
 
 def elsewhere(
@@ -64,7 +64,7 @@ def elsewhere(
         step(n, gpus, [seconds] * 3, machine=name, **{**program, **about})
         for (n, gpus), seconds in zip(cells, times, strict=True)
     ]
-    kept = [{key: each for key, each in row.items() if each is not None} for row in records]
+    kept = [{key: value for key, value in row.items() if value is not None} for row in records]
     return dataset([machine(name=name), *kept], name="cells")
 
 
@@ -105,11 +105,11 @@ def test_an_update_by_one_observation_is_the_weighted_mean() -> None:
 def test_an_update_by_three_cells_is_that_of_normal_equations() -> None:
     prior = np.diag([0.003, 0.22, 0.10]) ** 2
     design = np.array([[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.9, 0.08, 0.02]])
-    found, noise = np.array([0.15, 0.05, 0.01]), np.array([1e-4, 4e-4, 1e-4])
-    mean, covariance = linear_update(prior, design, found, noise)
+    deviations, noise = np.array([0.15, 0.05, 0.01]), np.array([1e-4, 4e-4, 1e-4])
+    mean, covariance = linear_update(prior, design, deviations, noise)
     precision = np.linalg.inv(prior) + design.T @ np.diag(1 / noise) @ design
     assert covariance == pytest.approx(np.linalg.inv(precision), rel=1e-6)
-    expected = np.linalg.solve(precision, design.T @ (found / noise))
+    expected = np.linalg.solve(precision, design.T @ (deviations / noise))
     assert mean == pytest.approx(expected, rel=1e-6)
 
 
@@ -175,7 +175,7 @@ def test_draws_have_the_covariance_asked_for() -> None:
 @MODELS
 def test_intervals_are_nested(model: Any) -> None:
     n, gpus = outer([500, 5e3, 5e4, 1e6], [1, 2, 4])
-    now, later, there = (model().forecasts(n, gpus, each) for each in Interval)
+    now, later, there = (model().forecasts(n, gpus, interval) for interval in Interval)
     assert now.seconds == pytest.approx(
         model().seconds(n, gpus), rel=1e-12 if model is own else 1e-4
     )
@@ -204,9 +204,9 @@ def test_an_unknown_interval_is_refused() -> None:
 def test_the_interval_of_another_machine_is_the_one_worked_by_hand() -> None:
     model = gc.fit(whole(), model="paper", replicates=60)
     assert model.own_program
-    found = model.forecasts([8000], [2], Interval.machine)
+    forecasts = model.forecasts([8000], [2], Interval.machine)
     by_name = model.forecasts([8000], [2], "machine")
-    assert np.array_equal(by_name.high, found.high)
+    assert np.array_equal(by_name.high, forecasts.high)
     now = model.forecasts([8000], [2])
     shares = parts_of(model, [(8000, 2)])[0] / now.seconds[0]
     later = np.sum((shares * [0, 0.08, 0.06]) ** 2)
@@ -214,7 +214,7 @@ def test_the_interval_of_another_machine_is_the_one_worked_by_hand() -> None:
     machines = np.sum((shares * [0.003, 0.22, 0.10]) ** 2) * (2.919986 / t90) ** 2
     noise = now.spread[0] ** 2 + model.noise.sample**2
     width = t90 * np.sqrt(noise + later + machines + (shares[1] * 0.08) ** 2)
-    assert np.log(found.high / found.seconds) == pytest.approx([width], rel=1e-5)
+    assert np.log(forecasts.high / forecasts.seconds) == pytest.approx([width], rel=1e-5)
 
 
 @MODELS
@@ -222,9 +222,9 @@ def test_draws_spread_as_far_as_intervals_say(model: Any) -> None:
     fitted = model()
     n, gpus = np.array([8000.0]), np.array([2.0])
     ends = (Interval.now, Interval.machine)
-    narrow, wide = (np.var(np.log(fitted.draws(n, gpus, 2000, each))) for each in ends)
-    found = fitted.forecasts(n, gpus)
-    parts = np.column_stack([found.t_gpu, found.t_cpu, found.t_com])
+    narrow, wide = (np.var(np.log(fitted.draws(n, gpus, 2000, interval))) for interval in ends)
+    forecasts = fitted.forecasts(n, gpus)
+    parts = np.column_stack([forecasts.t_gpu, forecasts.t_cpu, forecasts.t_com])
     # Draws are of normal distributions, whose 90 % are so many standard deviations wide.
     covariance = fitted.common_factors.covariance(Interval.machine, t90=Z90)
     # Six standard errors of a variance of 2000.
@@ -235,7 +235,7 @@ def test_draws_spread_as_far_as_intervals_say(model: Any) -> None:
 def test_what_is_measured_elsewhere_is_covered_by_that_interval_alone() -> None:
     model = own()
     there = elsewhere(model, [1.0, 1.35, 1.15], [(n, g) for n in (2000, 4000) for g in (1, 2, 4)])
-    covered = [gc.validate(model, there, interval=each)["coverage"] for each in Interval]
+    covered = [gc.validate(model, there, interval=interval)["coverage"] for interval in Interval]
     assert covered == sorted(covered)
     assert covered[-1] == 1
 
@@ -269,9 +269,9 @@ def test_a_machine_whose_host_is_slower_is_found_by_its_parts() -> None:
     gpu, cpu, com = np.exp(updated.log_factors)
     assert gpu == pytest.approx(1, abs=0.005)
     assert cpu > 1.05
-    found, before = updated.forecasts([2000], [1]), model.forecasts([2000], [1])
-    assert found.t_cpu == pytest.approx(cpu * before.t_cpu)
-    assert found.t_com == pytest.approx(com * before.t_com)
+    forecasts, before = updated.forecasts([2000], [1]), model.forecasts([2000], [1])
+    assert forecasts.t_cpu == pytest.approx(cpu * before.t_cpu)
+    assert forecasts.t_com == pytest.approx(com * before.t_com)
 
 
 @MODELS
@@ -283,7 +283,7 @@ def test_an_update_narrows_the_interval_of_that_machine(model: Any) -> None:
     for count in (1, 2, 3):
         updated = fitted.updated(elsewhere(fitted, [1, 1, 1], cells[:count]))
         widths.append(updated.forecasts(n, gpus).common)
-        low, mid, high = (updated.forecasts(n, gpus, each).high for each in Interval)
+        low, mid, high = (updated.forecasts(n, gpus, interval).high for interval in Interval)
         assert np.all(low < mid)
         assert np.all(mid < high)
     for more, fewer in zip(widths[1:], widths, strict=False):
@@ -316,12 +316,12 @@ def test_an_updated_model_is_read_as_it_was_written(model: Any, tmp_path: Path) 
     updated.save(tmp_path / "new.json")
     read = gc.load_model(tmp_path / "new.json")
     n, gpus = outer([3e4, 3e5], [1, 2, 4])
-    for each in Interval:
-        first, second = (one.forecasts(n, gpus, each) for one in (updated, read))
+    for interval in Interval:
+        first, second = (one.forecasts(n, gpus, interval) for one in (updated, read))
         # Files hold replicates to nine digits.
         assert first.high == pytest.approx(second.high, rel=1e-7)
-        again = read.draws(n, gpus, 7, each)
-        assert updated.draws(n, gpus, 7, each) == pytest.approx(again, rel=1e-7)
+        again = read.draws(n, gpus, 7, interval)
+        assert updated.draws(n, gpus, 7, interval) == pytest.approx(again, rel=1e-7)
     assert "machine_factors" not in json.loads(fitted.to_json())
 
 
@@ -354,12 +354,12 @@ def refused(model: Model, data: gc.Dataset) -> str:
 
 def test_steps_of_another_kind_are_refused() -> None:
     model = own()
-    said = refused(model, elsewhere(model, [1, 1, 1], schedule="allgather"))
-    assert "its steps are of schedule allgather, the model's of star-serial" in said
-    said = refused(md(), elsewhere(md(), [1, 1, 1], program="other"))
-    assert "its steps are of program other, the model's of md" in said
-    said = refused(model, dataset([machine()], name="empty"))
-    assert "no steps" in said
+    message = refused(model, elsewhere(model, [1, 1, 1], schedule="allgather"))
+    assert "its steps are of schedule allgather, the model's of star-serial" in message
+    message = refused(md(), elsewhere(md(), [1, 1, 1], program="other"))
+    assert "its steps are of program other, the model's of md" in message
+    message = refused(model, dataset([machine()], name="empty"))
+    assert "no steps" in message
 
 
 def test_steps_of_two_machines_are_refused_unless_one_is_chosen() -> None:
@@ -377,8 +377,8 @@ def test_steps_of_two_machines_are_refused_unless_one_is_chosen() -> None:
 
 def test_times_in_another_unit_are_refused() -> None:
     model = own()
-    said = refused(model, elsewhere(model, [1e3, 1e3, 1e3]))
-    assert "no machine of the same kind; is it the same program, in seconds?" in said
+    message = refused(model, elsewhere(model, [1e3, 1e3, 1e3]))
+    assert "no machine of the same kind; is it the same program, in seconds?" in message
 
 
 def test_a_model_is_updated_once() -> None:
@@ -418,8 +418,8 @@ def test_an_update_of_another_kind_of_gpu_says_so_and_covers_its_own_cells(
     (warning,) = updated.warnings[len(fitted.warnings) :]
     assert "another kind of GPU" in warning
     n, gpus = map(list, zip(*cells, strict=True))
-    found = updated.forecasts(n, gpus)
+    forecasts = updated.forecasts(n, gpus)
     measured = parts_of(fitted, cells) @ np.full(3, factor)
-    assert np.all((found.low < measured) & (measured < found.high))
+    assert np.all((forecasts.low < measured) & (measured < forecasts.high))
     again = fitted.updated(elsewhere(fitted, [1.02] * 3, cells))
     assert again.warnings == fitted.warnings

@@ -163,7 +163,7 @@ def test_a_further_kind_is_conditioned_on(monkeypatch: pytest.MonkeyPatch) -> No
         Timing("a", "", "fp32", "H100-PCIe", 1.5, ""),
     ]
     there = Timing("a", "", "fp32", "H100-SXM5", 1.0, "")
-    said = kinds.time_ratio(own, other, "a", {"H100-PCIe": -np.log(1.5)})
+    ratio = kinds.time_ratio(own, other, "a", {"H100-PCIe": -np.log(1.5)})
     every = [*ROWS, *known, there, known[0]]
     matrix = np.array([[written_out(a, b, i == j) for j, b in enumerate(every)]
                        for i, a in enumerate(every)])  # fmt: skip
@@ -172,9 +172,9 @@ def test_a_further_kind_is_conditioned_on(monkeypatch: pytest.MonkeyPatch) -> No
     gain = matrix[count:, :count] @ np.linalg.inv(matrix[:count, :count])
     mean = gain @ y
     left = matrix[count:, count:] - gain @ matrix[:count, count:]
-    assert said.mean == pytest.approx(mean[1] - mean[0], rel=1e-6)
+    assert ratio.mean == pytest.approx(mean[1] - mean[0], rel=1e-6)
     variance = left[0, 0] + left[1, 1] - 2 * left[0, 1]
-    assert said.sd == pytest.approx(1.3 * np.sqrt(variance), rel=1e-6)
+    assert ratio.sd == pytest.approx(1.3 * np.sqrt(variance), rel=1e-6)
 
 
 def test_kinds_are_known_by_what_drivers_print() -> None:

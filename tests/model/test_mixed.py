@@ -33,8 +33,8 @@ T90 = float(student.ppf(0.95, 8))
 
 def scale() -> float:
     """By how much t is scaled: of a forecast that a large variance dominates."""
-    found = one_form().forecast(N[:1], GPUS[:1], common=np.ones(1))
-    return float(np.log(found.mean_high / found.seconds)[0] / (T90 * found.spread[0]))
+    forecasts = one_form().forecast(N[:1], GPUS[:1], common=np.ones(1))
+    return float(np.log(forecasts.mean_high / forecasts.seconds)[0] / (T90 * forecasts.spread[0]))
 
 
 N = np.array([3000.0, 64000.0, 3e5])
@@ -47,9 +47,9 @@ def model() -> Model:
 
 
 def mixture() -> PartsMixture:
-    found = model().mixture
-    assert found is not None
-    return found
+    mixed_parts = model().mixture
+    assert mixed_parts is not None
+    return mixed_parts
 
 
 def one() -> MixtureForm:
@@ -76,13 +76,17 @@ def log_width(high: Array, middle: Array) -> Array:
 
 
 def test_a_form_is_known_to_its_spread_times_the_quantile_of_t() -> None:
-    found = one_form().forecast(N, GPUS)
+    forecasts = one_form().forecast(N, GPUS)
     assert 0.9 < scale() <= 1
     quantile = T90 * scale()
-    assert log_width(found.mean_high, found.seconds) == pytest.approx(quantile * found.spread)
-    assert log_width(found.seconds, found.mean_low) == pytest.approx(quantile * found.spread)
+    assert log_width(forecasts.mean_high, forecasts.seconds) == pytest.approx(
+        quantile * forecasts.spread
+    )
+    assert log_width(forecasts.seconds, forecasts.mean_low) == pytest.approx(
+        quantile * forecasts.spread
+    )
     # A measurement has its visit's noise, too.
-    assert (found.high > found.mean_high).all()
+    assert (forecasts.high > forecasts.mean_high).all()
 
 
 def test_what_is_common_and_what_is_rounded_add_as_variances() -> None:
@@ -101,9 +105,9 @@ def test_the_noise_of_visits_divides_by_visits() -> None:
     one = one_form()
 
     def noise(visits: float) -> Array:
-        found = one.forecast(N, GPUS, visits=np.full(3, visits))
-        whole = log_width(found.high, found.seconds) ** 2
-        return np.asarray(whole - log_width(found.mean_high, found.seconds) ** 2)
+        forecasts = one.forecast(N, GPUS, visits=np.full(3, visits))
+        whole = log_width(forecasts.high, forecasts.seconds) ** 2
+        return np.asarray(whole - log_width(forecasts.mean_high, forecasts.seconds) ** 2)
 
     assert (noise(1) > 0).all()
     assert noise(4) == pytest.approx(noise(1) / 4)
@@ -111,45 +115,45 @@ def test_the_noise_of_visits_divides_by_visits() -> None:
 
 
 def test_parts_are_those_of_the_form_and_add_up() -> None:
-    for found in (one_form().forecast(N, GPUS), mixed().forecast(N, GPUS)):
-        assert found.parts.sum(axis=1) == pytest.approx(found.seconds)
-        assert (found.parts > 0).all()
+    for forecasts in (one_form().forecast(N, GPUS), mixed().forecast(N, GPUS)):
+        assert forecasts.parts.sum(axis=1) == pytest.approx(forecasts.seconds)
+        assert (forecasts.parts > 0).all()
 
 
 def test_a_cell_measured_in_more_visits_is_expected_in_a_narrower_interval() -> None:
-    found = model().forecasts(N, GPUS)
+    forecasts = model().forecasts(N, GPUS)
     zero = np.zeros(3)
     widths = []
     for visits in (1, 2, 6):
-        low, high = model().cell_intervals(found, [5] * 3, zero, [visits] * 3)
+        low, high = model().cell_intervals(forecasts, [5] * 3, zero, [visits] * 3)
         widths.append(np.log(high / low))
-        assert ((low < found.seconds) & (found.seconds < high)).all()
+        assert ((low < forecasts.seconds) & (forecasts.seconds < high)).all()
     assert (widths[0] > widths[1]).all()
     assert (widths[1] > widths[2]).all()
-    low, high = model().cell_intervals(found, [5] * 3, zero)
+    low, high = model().cell_intervals(forecasts, [5] * 3, zero)
     assert np.log(high / low) == pytest.approx(widths[0])
 
 
 def test_the_sampling_error_of_a_cells_own_median_is_in_its_interval() -> None:
     """By hand: a form's interval of t, the variance of medians of samples added to its noise."""
     alone = replace(model(), mixture=replace(mixture(), forms=[one()]))
-    found = alone.forecasts(N, GPUS)
+    forecasts = alone.forecasts(N, GPUS)
     of_visit = float(np.median(mixture().visits.variance))
     assert of_visit > 1e-4  # 3 % noise, five samples a visit
     zero = np.zeros(3)
 
     def variance(repetitions: int) -> Array:
-        low, high = alone.cell_intervals(found, [repetitions] * 3, zero)
+        low, high = alone.cell_intervals(forecasts, [repetitions] * 3, zero)
         return np.square(np.log(high / low) / (2 * T90 * scale()))
 
     high = one_form().forecast(N, GPUS).high
-    without = np.square(log_width(high, found.seconds) / (T90 * scale()))
+    without = np.square(log_width(high, forecasts.seconds) / (T90 * scale()))
     assert variance(5) - without == pytest.approx([of_visit] * 3)
     # A median of many normal values has pi / 2 of their mean's variance.
     single = of_visit / _core.median_variance(5)
     assert variance(1) - without == pytest.approx([single] * 3)
     assert variance(2000) - without == pytest.approx([np.pi / 2 * single / 2000] * 3, rel=1e-2)
-    assert np.log(found.high / found.low) / (2 * T90 * scale()) == pytest.approx(
+    assert np.log(forecasts.high / forecasts.low) / (2 * T90 * scale()) == pytest.approx(
         np.sqrt(variance(5))
     )
 
@@ -160,11 +164,11 @@ def test_the_sampling_error_of_a_cells_own_median_is_in_its_interval() -> None:
 def test_draws_lie_below_and_above_the_ends_of_the_mean_as_often_as_these_say() -> None:
     count = 4000
     drawn = mixed().draws(N, GPUS, np.ones((count, 3)))
-    found = mixed().forecast(N, GPUS)
+    forecasts = mixed().forecast(N, GPUS)
     # Four standard errors of a share of 5 %.
     slack = 4 * np.sqrt(0.05 * 0.95 / count)
-    assert np.mean(drawn < found.mean_low, axis=0) == pytest.approx([0.05] * 3, abs=slack)
-    assert np.mean(drawn > found.mean_high, axis=0) == pytest.approx([0.05] * 3, abs=slack)
+    assert np.mean(drawn < forecasts.mean_low, axis=0) == pytest.approx([0.05] * 3, abs=slack)
+    assert np.mean(drawn > forecasts.mean_high, axis=0) == pytest.approx([0.05] * 3, abs=slack)
 
 
 def test_draws_repeat_and_go_together() -> None:
@@ -248,11 +252,11 @@ def test_probabilities_of_best_counts_are_those_of_draws() -> None:
 
 def test_a_mixture_forecasts_from_its_file_what_the_fit_forecast(tmp_path: Path) -> None:
     problem = problem_of(whole())
-    found = fit_mixture(problem, forms(problem, None))
+    mixed_parts = fit_mixture(problem, forms(problem, None))
     n, gpus = outer([500, 8000, 1e6], [1, 4, 16])
     ones, zero = np.ones(n.size), np.zeros(n.size)
-    mine = found.forecast(n, gpus, ones, zero, zero)
-    kept = AveragedParts(replace(model(), mixture=content(found, visits_of(problem))))
+    mine = mixed_parts.forecast(n, gpus, ones, zero, zero)
+    kept = AveragedParts(replace(model(), mixture=content(mixed_parts, visits_of(problem))))
     again = kept.forecast(n, gpus)
     assert again.seconds == pytest.approx(mine[0], rel=1e-9)
     assert again.mean_low == pytest.approx(mine[3], rel=1e-9)

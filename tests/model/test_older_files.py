@@ -29,8 +29,8 @@ INTEGERS = [1, 2, 4, 8] * 5
 
 def fitted(form: str) -> Model:
     rng = np.random.default_rng(5)
-    of = steps(occupancy_seconds, rng, n=SIZES, block=BLOCK)
-    data = dataset([machine(), *of, *microbenchmarks(NATIVE, rng)])
+    timed = steps(occupancy_seconds, rng, n=SIZES, block=BLOCK)
+    data = dataset([machine(), *timed, *microbenchmarks(NATIVE, rng)])
     return gc.fit(data, model=form, replicates=len(INTEGERS))
 
 
@@ -39,8 +39,8 @@ def without(content: dict[str, Any], name: str) -> dict[str, Any]:
     drawn = content["bootstrap"]
     at = drawn["parameters"].index(name)
     rows = [[*row[:at], *row[at + 1 :]] for row in drawn["values"]]
-    names = [each for each in drawn["parameters"] if each != name]
-    kept = {key: each for key, each in content["parameters"].items() if key != name}
+    names = [value for value in drawn["parameters"] if value != name]
+    kept = {key: value for key, value in content["parameters"].items() if key != name}
     return {
         **content,
         "parameters": kept,

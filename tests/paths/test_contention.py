@@ -19,18 +19,18 @@ def found(records: list[dict[str, Any]]) -> Contention:
 
 def test_what_is_shared_is_told_from_what_is_not() -> None:
     answer = found(four_gpus())
-    pairs = {each.copies for each in answer.pairs if each.disturbed}
+    pairs = {tested.copies for tested in answer.pairs if tested.disturbed}
     assert pairs == {
         pair for up, down in zip(UP, DOWN, strict=True) for pair in ((up, down), (down, up))
     }
-    (duplex,) = [each for each in answer.pairs if each.copies == (UP[0], DOWN[0])]
+    (duplex,) = [tested for tested in answer.pairs if tested.copies == (UP[0], DOWN[0])]
     assert duplex.factor == pytest.approx(LINK / (DUPLEX / 2))
     assert duplex.interval[0] < duplex.factor < duplex.interval[1]
 
 
 def test_sets_are_forecast_from_single_copies_pairs_and_the_other_sets() -> None:
     answers = found(four_gpus()).forecasts
-    forecasts = {each.measured.label: each for each in answers}
+    forecasts = {answer.measured.label: answer for answer in answers}
     assert set(forecasts) == {
         *("3 up", "4 up", "3 down", "4 down"),
         *("2 up and 2 down", "3 up and 3 down", "4 up and 4 down"),
@@ -38,9 +38,9 @@ def test_sets_are_forecast_from_single_copies_pairs_and_the_other_sets() -> None
         "gpu0>gpu1, gpu1>gpu0, gpu2>gpu3, gpu3>gpu2",
     }
     assert len(answers) == len(forecasts) + 3  # both directions of three sets were timed
-    for each in answers:
-        assert abs(each.fitted_error) < 0.01
-        assert abs(each.error) < 0.01, each
+    for answer in answers:
+        assert abs(answer.fitted_error) < 0.01
+        assert abs(answer.error) < 0.01, answer
     assert forecasts["gpu0 to 3 others"].limit == "egress of gpu0"
     assert forecasts["4 down"].limit == "host memory, writes"
 
@@ -141,9 +141,9 @@ def test_the_command_prints_matrix_statement_and_forecasts(run: Run, tmp_path: A
     assert "host memory" in out
     assert "4 up and 4 down" in out
     (answer,) = answer_of(run("data", "contention", file, "--json"))["contention"]
-    assert {each["bytes"] for each in answer["pairs"]} == {BYTES}
+    assert {entry["bytes"] for entry in answer["pairs"]} == {BYTES}
     assert sum(pair["shared"] for pair in answer["pairs"]) == 8
-    assert all(abs(each["relative_error"]) < 0.01 for each in answer["forecasts"])
+    assert all(abs(entry["relative_error"]) < 0.01 for entry in answer["forecasts"])
 
 
 def test_the_command_refuses_data_without_concurrent_copies(run: Run) -> None:

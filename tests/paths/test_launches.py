@@ -28,7 +28,7 @@ def records(tmp_path: Path) -> Path:
 
 
 def test_each_method_has_its_cost(records: Path) -> None:
-    costs = {each.method: each for each in launch_costs(gc.load(records))}
+    costs = {launch.method: launch for launch in launch_costs(gc.load(records))}
     assert set(costs) == {"submit", "sync", "gated"}  # a first call says nothing
     assert costs["submit"].t_kernel.value == 3e-6  # of a kernel without arguments
     assert costs["sync"].t_kernel.low is None  # three samples bound nothing
@@ -45,4 +45,4 @@ def test_fit_tells_them(records: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "one of 256" in told
     assert run(["fit", str(records), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert {each["method"] for each in answer["launches"]} == {"submit", "sync", "gated"}
+    assert {launch["method"] for launch in answer["launches"]} == {"submit", "sync", "gated"}

@@ -87,8 +87,8 @@ def there(
 
 def width(model: Model, n: float, gpus: float) -> float:
     """Half-width of the interval of the expected time, of its logarithm."""
-    found = model.forecasts([n], [gpus])
-    return float(np.log(found.mean_high[0] / found.mean_low[0]) / 2)
+    forecasts = model.forecasts([n], [gpus])
+    return float(np.log(forecasts.mean_high[0] / forecasts.mean_low[0]) / 2)
 
 
 def test_communication_that_no_term_describes_follows_its_skeletons(native: Model) -> None:
@@ -118,24 +118,24 @@ def test_communication_takes_longer_the_longer_gpus_were_busy_as_skeletons_showe
 
     model = there(native, far, late=late)
     n, gpus = outer([1024.0, 4096.0, 9000.0], [1.0, 2.0, 4.0])
-    found = model.forecasts(n, gpus).seconds
+    forecasts = model.forecasts(n, gpus).seconds
     work, host = np.array([computing(*cell) for cell in zip(n, gpus, strict=True)]).T
     moved = np.array([far(*cell) for cell in zip(n, gpus, strict=True)])
     longest = np.minimum(work, max(BUSY))
     truth = work + host + moved * (longest / 5e-6) ** 0.134
-    assert np.max(np.abs(found / truth - 1)) < 0.05
+    assert np.max(np.abs(forecasts / truth - 1)) < 0.05
     assert np.max(truth / (work + host + moved)) > 1.25
 
 
 def test_parts_add_up_and_draws_are_as_wide_as_intervals(native: Model) -> None:
     model = there(native, far)
     n, gpus = outer([1000.0, 30000.0], [1.0, 4.0])
-    found = model.forecasts(n, gpus)
-    assert found.t_gpu + found.t_cpu + found.t_com == pytest.approx(found.seconds)
-    assert model.seconds(n, gpus) == pytest.approx(found.seconds)
-    drawn = np.log(model.draws(n, gpus, 2000) / found.seconds)
+    forecasts = model.forecasts(n, gpus)
+    assert forecasts.t_gpu + forecasts.t_cpu + forecasts.t_com == pytest.approx(forecasts.seconds)
+    assert model.seconds(n, gpus) == pytest.approx(forecasts.seconds)
+    drawn = np.log(model.draws(n, gpus, 2000) / forecasts.seconds)
     # Sd of a standard deviation of 2000 draws is 1.6 %; first order in e^x costs a few percent.
-    assert drawn.std(axis=0) == pytest.approx(found.spread, rel=0.15)
+    assert drawn.std(axis=0) == pytest.approx(forecasts.spread, rel=0.15)
     # What steps have in common with one another is drawn once for all of them.
     assert np.corrcoef(drawn.T)[0, 1] > 0.3
 
@@ -168,8 +168,8 @@ def test_more_gpus_than_measured_are_the_less_certain(native: Model) -> None:
 
 def test_one_gpu_alone_is_said_and_widens(native: Model) -> None:
     alone, several = there(native, far, counts=(1,)), there(native, far)
-    said = [text for text in alone.warnings if "one GPU alone" in text]
-    assert len(said) == 1
+    remarks = [text for text in alone.warnings if "one GPU alone" in text]
+    assert len(remarks) == 1
     assert not any("one GPU alone" in text for text in several.warnings)
     assert width(alone, 1000.0, 4.0) > 1.5 * width(several, 1000.0, 4.0)
     assert width(alone, 1000.0, 1.0) < 1.1 * width(several, 1000.0, 1.0)
@@ -217,9 +217,9 @@ def test_a_host_whose_steps_all_miss_their_skeletons_is_within_intervals(
 ) -> None:
     """Steps of groups took 0.8 to 1.2 of the communication that skeletons there showed."""
     n, gpus = outer([1000.0, 8000.0, 64000.0], [1.0, 2.0, 4.0])
-    found = there(native, far).forecasts(n, gpus)
+    forecasts = there(native, far).forecasts(n, gpus)
     truth = [sum(computing(*cell)) + factor * far(*cell) for cell in zip(n, gpus, strict=True)]
-    assert np.all((found.low < truth) & (truth < found.high))
+    assert np.all((forecasts.low < truth) & (truth < forecasts.high))
 
 
 def test_without_skeletons_intervals_are_wider(native: Model) -> None:
@@ -233,11 +233,11 @@ def test_without_skeletons_intervals_are_wider(native: Model) -> None:
 
 def test_visits_narrow_a_cells_interval(native: Model) -> None:
     model = there(native, far)
-    found = model.forecasts([1000.0], [2.0])
-    once = model.cell_intervals(found, [20], np.zeros(1))
-    four = model.cell_intervals(found, [20], np.zeros(1), [4])
-    assert once[0] < four[0] < found.seconds < four[1] < once[1]
-    assert once[0] == pytest.approx(found.low)
+    forecasts = model.forecasts([1000.0], [2.0])
+    once = model.cell_intervals(forecasts, [20], np.zeros(1))
+    four = model.cell_intervals(forecasts, [20], np.zeros(1), [4])
+    assert once[0] < four[0] < forecasts.seconds < four[1] < once[1]
+    assert once[0] == pytest.approx(forecasts.low)
 
 
 def test_transfers_larger_than_any_copy_of_a_step_are_refused(native: Model) -> None:

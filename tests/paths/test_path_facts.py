@@ -51,7 +51,7 @@ def relabelled(data: Dataset, names: Mapping[str, str]) -> Dataset:
         path = getattr(record, "path", None)
         return record if path is None else replace(record, path=names[path])
 
-    return replace(data, records=[named(each) for each in data.records])
+    return replace(data, records=[named(entry) for entry in data.records])
 
 
 @cache
@@ -62,7 +62,7 @@ def costs_of(name: str) -> dict[str, PathCosts]:
 @cache
 def remote_paths(name: str) -> list[str]:
     data = loaded(name)
-    timed = {each.path for each in data.launches}
+    timed = {launch.path for launch in data.launches}
     return [path for path in data.paths() if path in timed and facts_of(data, path).forwarded]
 
 
@@ -124,8 +124,8 @@ def test_a_what_if_does_not_hang_on_its_paths_name(launches: Any, labels: list[s
     n, gpus = np.array([1000.0, 64000.0, 157216.0]), np.array([1.0, 2.0, 2.0])
 
     def communication(data: Dataset, path: str) -> list[float]:
-        found = gc.what_if(native_model(), data, path, memory="pinned", launch=launches)
-        return list(found.forecasts(n, gpus).t_com)
+        forecasts = gc.what_if(native_model(), data, path, memory="pinned", launch=launches)
+        return list(forecasts.forecasts(n, gpus).t_com)
 
     there = relabelled(data, names)
     for path in ("remote", "remote-sync"):
@@ -141,10 +141,10 @@ def test_stated_bounds_of_a_message_show_in_copies(name: str) -> None:
         if facts.transport == "shm":
             continue  # memory that both sides share: no copy is faster for being longer
         samples: dict[int, list[float]] = {}
-        for each in data.transfers:
-            alone = each.method == "call" and not each.concurrent and not each.cold
-            if each.path == path and each.route == "d2h" and each.memory == "pinned" and alone:
-                samples.setdefault(each.bytes, []).extend(each.seconds)
+        for copy in data.transfers:
+            alone = copy.method == "call" and not copy.concurrent and not copy.cold
+            if copy.path == path and copy.route == "d2h" and copy.memory == "pinned" and alone:
+                samples.setdefault(copy.bytes, []).extend(copy.seconds)
         took = sorted((size, statistics.median(seconds)) for size, seconds in samples.items())
         beyond = next(at for at in range(len(took)) if took[at][0] > facts.inline_bytes)
         assert took[beyond][1] < 0.95 * took[beyond - 1][1]
@@ -154,7 +154,7 @@ def test_stated_bounds_of_a_message_show_in_copies(name: str) -> None:
 
 
 def facts(*records: dict[str, Any], path: str = "lab", **about: Any) -> PathFacts:
-    made = [{**each, "path": path} for each in records]
+    made = [{**record, "path": path} for record in records]
     return facts_of(dataset([{**machine(), **about}, *made]), path)
 
 
@@ -164,15 +164,15 @@ LAUNCHES = (launch(1, [3e-6] * 3), launch(1, [15e-6] * 3, method="sync"))
 def test_todays_layer_is_the_one_that_is_built() -> None:
     """Where records state nothing: 48 KiB where there are cores for other threads, else 1 MiB."""
     for cores in (1, 4, 7, 8, 16, 64):
-        found = facts(*LAUNCHES, cpu_cores=cores)
-        assert found.inline_bytes == (48 << 10 if cores >= 8 else 1 << 20)
+        path_facts = facts(*LAUNCHES, cpu_cores=cores)
+        assert path_facts.inline_bytes == (48 << 10 if cores >= 8 else 1 << 20)
 
 
 def test_what_a_machine_states_comes_first() -> None:
-    found = facts(*LAUNCHES, cpu_cores=64, inline_bytes=1 << 20, answered=True)
-    assert found.inline_bytes == 1 << 20
-    assert found.forwarded
-    assert found.answered
+    path_facts = facts(*LAUNCHES, cpu_cores=64, inline_bytes=1 << 20, answered=True)
+    assert path_facts.inline_bytes == 1 << 20
+    assert path_facts.forwarded
+    assert path_facts.answered
     gated = launch(16, [1e-5], method="gated")
     assert facts(gated, transport="shm").forwarded
     assert facts(gated, transport="shm").transport == "shm"
@@ -201,9 +201,9 @@ def test_a_wait_after_a_pause_says_whether_a_thread_slept(rest: float, sleeps: b
 
 @pytest.mark.parametrize("path", ["native", "host", "remote", "remote-sync", "remote-shm", "lab"])
 def test_steps_alone_leave_the_name(path: str) -> None:
-    found = facts(step(1000, 1, [1e-3]), path=path)
-    assert (found.forwarded, found.answered) == usual(path)
-    assert found.sleeps == bool(found.forwarded)
+    path_facts = facts(step(1000, 1, [1e-3]), path=path)
+    assert (path_facts.forwarded, path_facts.answered) == usual(path)
+    assert path_facts.sleeps == bool(path_facts.forwarded)
 
 
 def test_cpu_threads_as_devices_are_not_the_gpus_own_path() -> None:

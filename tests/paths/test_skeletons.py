@@ -152,8 +152,10 @@ def far(star: Star, *more: dict[str, Any], **how: Any) -> gc.Dataset:
 def errors(model: Model, star: Star) -> np.ndarray:
     """Errors of forecasts for sizes and GPU counts, relative to the truth."""
     cells = [(n, count) for n in (700, 3000, 12000, 50000) for count in (1, 2, 4, 6)]
-    found = model.forecasts(*(np.array(column, dtype=float) for column in zip(*cells, strict=True)))
-    return np.abs(found.seconds / [star.step(n, count) for n, count in cells] - 1)
+    forecasts = model.forecasts(
+        *(np.array(column, dtype=float) for column in zip(*cells, strict=True))
+    )
+    return np.abs(forecasts.seconds / [star.step(n, count) for n, count in cells] - 1)
 
 
 def posed(star: Star, *records: dict[str, Any]) -> Problem:
@@ -171,12 +173,12 @@ def test_the_term_that_made_the_data_is_found_and_forecasts_cells_left_out(star:
     assert len(known) > 40
     assert len(unseen) > 20
     problem.skeletons = known
-    chosen, found = communication(problem, Candidate("work", "linear", "star-serial", ()), 1)
+    chosen, fit = communication(problem, Candidate("work", "linear", "star-serial", ()), 1)
     assert chosen.com == star.com
     assert (chosen.gpu, chosen.cpu) == ("work", "linear")
     # A median of five is off by about half of a sample's noise, and the fit by less.
-    assert np.median(relative_errors(found, problem, unseen)) < SIGMA
-    assert np.max(relative_errors(found, problem, unseen)) < 5 * SIGMA
+    assert np.median(relative_errors(fit, problem, unseen)) < SIGMA
+    assert np.max(relative_errors(fit, problem, unseen)) < 5 * SIGMA
 
 
 def test_terms_that_are_told_apart_are_far_apart() -> None:
@@ -184,8 +186,8 @@ def test_terms_that_are_told_apart_are_far_apart() -> None:
     problem = posed(FAR_BY_TURNS, *hot_loops(FAR_BY_TURNS), *skeletons(FAR_BY_TURNS))
     wrong = Candidate("work", "linear", "star-async", ()).model(problem)
     observations = problem.skeleton_observations(problem.skeletons, 64)
-    found = gc._core.fit(wrong, observations, [wrong.integer])
-    assert np.percentile(relative_errors(found, problem, problem.skeletons), 90) > 0.1
+    fit = gc._core.fit(wrong, observations, [wrong.integer])
+    assert np.percentile(relative_errors(fit, problem, problem.skeletons), 90) > 0.1
 
 
 # What-if
@@ -217,9 +219,9 @@ def test_a_serial_schedule_keeps_its_term() -> None:
 def test_intervals_hold_the_truth(native: Model) -> None:
     remote = gc.what_if(native, far(FAR))
     cells = [(n, count) for n in (700, 3000, 12000, 50000) for count in (1, 2, 4)]
-    found = remote.forecasts(*(np.array(c, dtype=float) for c in zip(*cells, strict=True)))
+    forecasts = remote.forecasts(*(np.array(c, dtype=float) for c in zip(*cells, strict=True)))
     truth = np.array([FAR.step(n, count) for n, count in cells])
-    assert np.mean((found.low <= truth) & (truth <= found.high)) > 0.9
+    assert np.mean((forecasts.low <= truth) & (truth <= forecasts.high)) > 0.9
 
 
 def test_what_events_see_on_the_other_path_does_not_matter(native: Model) -> None:
@@ -358,10 +360,10 @@ def test_skeletons_of_more_gpus_tell_what_steps_on_one_gpu_cannot() -> None:
     model = "work+linear+star-async"
     without = gc.fit(alone, model=model, replicates=0)
     assert not without.content["parameters"]["B_host"]["identified"]
-    found = gc.fit(beside, model=model, replicates=0)
-    assert found.content["parameters"]["B_host"]["identified"]
-    assert found.parameter("B_host") == pytest.approx(NEAR.B_host, rel=0.1)
-    assert np.max(errors(found, NEAR)) < 0.05
+    fitted = gc.fit(beside, model=model, replicates=0)
+    assert fitted.content["parameters"]["B_host"]["identified"]
+    assert fitted.parameter("B_host") == pytest.approx(NEAR.B_host, rel=0.1)
+    assert np.max(errors(fitted, NEAR)) < 0.05
 
 
 # Datasets
@@ -425,10 +427,10 @@ def test_no_piece_of_a_curve_lies_beyond_the_largest_skeleton() -> None:
     problem = problem_of(
         data, StepSelection(path="remote", schedule="star-serial", memory="pageable")
     )
-    chosen, found = communication(problem, Candidate("work", "linear", "star-serial"), 1)
+    chosen, fit = communication(problem, Candidate("work", "linear", "star-serial"), 1)
     largest = max(s.h2d_bytes for s in problem.skeletons)
     assert all(point < largest for _, points in chosen.breakpoints for point in points)
-    values = dict(zip((name for name, _, _ in found.model.parameters), found.values, strict=True))
+    values = dict(zip((name for name, _, _ in fit.model.parameters), fit.values, strict=True))
     assert all(values[name] > 1e9 for name in ("B_h2d", "B_d2h"))
 
 

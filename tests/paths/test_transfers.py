@@ -89,8 +89,8 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
     held = 0
     for seed in range(40):
         records = line("h2d", 1e-5, 5e9, seed=seed, repeats=5)
-        (found,) = fitted(*records, piecewise=False, replicates=200, seed=seed)
-        answer = found.to_dict()["parameters"]
+        (series,) = fitted(*records, piecewise=False, replicates=200, seed=seed)
+        answer = series.to_dict()["parameters"]
         for name, truth in (("L_h2d", 1e-5), ("B_h2d", 5e9)):
             low, high = answer[name]["ci95"]
             held += low <= truth <= high
@@ -139,8 +139,8 @@ def test_without_usable_transfers_there_is_nothing_to_fit() -> None:
 
 
 def test_what_is_left_out_is_warned_of() -> None:
-    (found,) = fitted(*line("h2d", 1e-5, 5e9), transfer("h2d", 1, [1.0], cold=True))
-    assert any("1 of a first call" in text for text in found.warnings)
+    (series,) = fitted(*line("h2d", 1e-5, 5e9), transfer("h2d", 1, [1.0], cold=True))
+    assert any("1 of a first call" in text for text in series.warnings)
 
 
 def pair(L_peer: float, B_peer: float, L_staged: float, B_staged: float, **how: Any) -> Any:
@@ -229,7 +229,7 @@ def test_every_way_is_a_series_of_its_own() -> None:
             *records(straight, "staged", valid=False),
         ]
     )
-    assert [each.way.label for each in series_of(data)] == [
+    assert [series.way.label for series in series_of(data)] == [
         "h2d pinned host>gpu0, call",
         "h2d pinned host>gpu0, gated",
         "h2d pageable host>gpu0, call",

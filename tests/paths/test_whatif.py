@@ -43,14 +43,14 @@ def test_it_forecasts_the_other_path(native: Model) -> None:
     )  # fmt: skip
     remote = gc.what_if(native, made(*far()))
     n, gpus = grid(np.array([500.0, 1000.0, 8000.0, 64000.0, 256000.0]), np.arange(1.0, 9.0), 1)
-    found = remote.forecasts(n, gpus)
-    assert found.seconds == pytest.approx(VIRTUALIZED.seconds(n, gpus), rel=0.03)
-    inside = (found.mean_low <= VIRTUALIZED.seconds(n, gpus)) & (
-        VIRTUALIZED.seconds(n, gpus) <= found.mean_high
+    forecasts = remote.forecasts(n, gpus)
+    assert forecasts.seconds == pytest.approx(VIRTUALIZED.seconds(n, gpus), rel=0.03)
+    inside = (forecasts.mean_low <= VIRTUALIZED.seconds(n, gpus)) & (
+        VIRTUALIZED.seconds(n, gpus) <= forecasts.mean_high
     )
     assert inside.mean() > 0.8
     # The native model is far off there, so this tests something.
-    assert native.forecasts([1000.0], [8.0]).seconds[0] < 0.5 * found.seconds[(n == 1000)][-1]
+    assert native.forecasts([1000.0], [8.0]).seconds[0] < 0.5 * forecasts.seconds[(n == 1000)][-1]
 
 
 def test_computation_is_kept_and_communication_replaced(native: Model) -> None:
@@ -129,9 +129,9 @@ def test_the_model_given_is_not_changed(native: Model) -> None:
 
 def test_without_replicates_it_works_as_well(native: Model) -> None:
     bare = gc.fit(whole(), model="paper", replicates=0)
-    found = gc.what_if(bare, made(*far()))
-    assert found.integers == []
-    assert found.parameter("L_h2d") == pytest.approx(VIRTUALIZED.L_h2d, rel=0.05)
+    remote = gc.what_if(bare, made(*far()))
+    assert remote.integers == []
+    assert remote.parameter("L_h2d") == pytest.approx(VIRTUALIZED.L_h2d, rel=0.05)
 
 
 def test_it_is_saved_and_validated_against_its_own_path(native: Model, tmp_path: Path) -> None:

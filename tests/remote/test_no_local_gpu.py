@@ -199,7 +199,7 @@ class Machine:
     def start(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         folders = [variables.pop("LD_LIBRARY_PATH", ""), str(self.made / "driver")]
         return subprocess.run(
-            [each.format(made=self.made) for each in words],
+            [word.format(made=self.made) for word in words],
             env={
                 **os.environ,
                 "COMPUTED": str(self.computed),

@@ -153,9 +153,9 @@ def exported(library: Path) -> set[str]:
 
 def test_every_entry_point_of_the_runtime_is_there() -> None:
     linked = subprocess.run(["ldd", PROBE], capture_output=True, text=True, check=True).stdout
-    found = re.search(r"libcudart\.so\.13 => (\S+)", linked)
-    assert found is not None, linked
-    real = exported(Path(found[1]))
+    match = re.search(r"libcudart\.so\.13 => (\S+)", linked)
+    assert match is not None, linked
+    real = exported(Path(match[1]))
     assert len(real) > 400
     assert real - exported(CLIENT / "libcudart.so.13") == set()
 
@@ -261,8 +261,8 @@ def test_one_users_servers_and_clients_need_no_secret_to_be_named(tmp_path: Path
             file = Path(own) / "gpucast-secret"
             assert file.stat().st_mode & 0o777 == 0o600
             mode = {"GPUCAST_REMOTE_PLAIN": str(len(plain))}
-            found = run_remote(server.address, PROBE, "touch", **nothing, **mode)
-            assert found.returncode == 0, found.stderr
+            result = run_remote(server.address, PROBE, "touch", **nothing, **mode)
+            assert result.returncode == 0, result.stderr
             stranger = {**nothing, "XDG_RUNTIME_DIR": private_folder(tmp_path / f"other{plain}")}
             refused = run_remote(server.address, PROBE, "touch", **stranger, **mode)
             expect_failure(refused, "needs a secret")

@@ -115,7 +115,7 @@ def test_a_server_that_is_killed_ends_all_and_is_named(
         f"gpucast: error: the server of GPU 1 at unix:{tmp_path}/gpu1 was ended by {number.name}; "
         "the others were ended, too\n"
     )
-    assert not any(Path(f"/proc/{each}").exists() for each in children)
+    assert not any(Path(f"/proc/{process}").exists() for process in children)
 
 
 @needs_server
@@ -136,19 +136,19 @@ def test_servers_say_what_they_lend() -> None:
         asking = start("status", addresses(running), "--json")
         out, errors = asking.communicate(timeout=60)
         assert (asking.returncode, errors) == (0, "")
-    found = json.loads(out)["servers"]
-    assert [each["address"] for each in found] == [each.address for each in running]
-    for each in found:
-        assert each["reachable"]
-        assert each["problem"] is None
-        assert each["gpu"]
-        assert each["version"]
-        assert each["clients"] == 0  # besides the one that asks
-        assert each["transport"] == "tls"
-        assert each["free_bytes"] == each["memory_bytes"] == 256 << 20
-        assert each["round_trip_seconds"] > 0
-        assert each["up_bytes_per_second"] > 0
-        assert each["down_bytes_per_second"] > 0
+    listed = json.loads(out)["servers"]
+    assert [server["address"] for server in listed] == [server.address for server in running]
+    for server in listed:
+        assert server["reachable"]
+        assert server["problem"] is None
+        assert server["gpu"]
+        assert server["version"]
+        assert server["clients"] == 0  # besides the one that asks
+        assert server["transport"] == "tls"
+        assert server["free_bytes"] == server["memory_bytes"] == 256 << 20
+        assert server["round_trip_seconds"] > 0
+        assert server["up_bytes_per_second"] > 0
+        assert server["down_bytes_per_second"] > 0
 
 
 @needs_build
@@ -167,7 +167,7 @@ def test_what_carries_the_calls_is_named(
     with servers(1, "--listen", listen.format(tmp_path), *options) as (server,):
         out, errors = start("check", server.address, *options, "--json").communicate(timeout=60)
         assert errors == ""
-        assert [each["transport"] for each in json.loads(out)["servers"]] == [transport]
+        assert [report["transport"] for report in json.loads(out)["servers"]] == [transport]
         out, _ = start("check", server.address, *options).communicate(timeout=60)
         assert re.search(rf"{re.escape(server.address)} +{words} +fake GPU 0 ", out)
 
@@ -194,18 +194,18 @@ def test_who_comes_and_goes_is_in_the_log_where_it_is_asked_for(tmp_path: Path) 
             _, errors = start("check", address).communicate(timeout=60)
             assert errors == ""
             wait_until(lambda: not server.children())
-        status, said = server.stop()
+        status, log = server.stop()
     assert status == 0
-    tcp, left, local, also_left, last = said.splitlines()
+    tcp, left, local, also_left, last = log.splitlines()
     peer = re.fullmatch(r"gpucast-gpu-server: client (127\.0\.0\.1:\d+) was let in, 1 of 1", tcp)
     assert peer is not None, tcp
     assert left == f"gpucast-gpu-server: client {peer[1]} has left"
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"gpucast-gpu-server: client (process \d+ of user \d+) was let in.*", local
     )
-    assert found is not None, local
-    assert found[1].endswith(f" of user {os.getuid()}")
-    assert also_left == f"gpucast-gpu-server: client {found[1]} has left"
+    assert match is not None, local
+    assert match[1].endswith(f" of user {os.getuid()}")
+    assert also_left == f"gpucast-gpu-server: client {match[1]} has left"
     assert last == "gpucast-gpu-server: SIGTERM: ends, and 0 clients with it"
 
 
@@ -220,9 +220,9 @@ def test_who_is_refused_is_in_every_log(tmp_path: Path) -> None:
             asking = start("check", server.address, "--secret-file", secret)
             assert words in asking.communicate(timeout=60)[1]
             assert asking.returncode == status
-        _, said = server.stop()
+        _, log = server.stop()
     assert re.fullmatch(
-        r"gpucast-gpu-server: a connection was refused: .* \(127\.0\.0\.1:\d+\)\n", said
+        r"gpucast-gpu-server: a connection was refused: .* \(127\.0\.0\.1:\d+\)\n", log
     )
 
 
@@ -248,12 +248,12 @@ def test_a_server_counts_its_clients() -> None:
         ]
         wait_until(lambda: len(server.children()) == 2)
         out, _ = start("check", server.address, "--json").communicate(timeout=60)
-        for each in others:
-            each.kill()
-            each.wait()
-    (found,) = json.loads(out)["servers"]
-    assert found["clients"] == 2
-    assert found["up_bytes_per_second"] is None
+        for process in others:
+            process.kill()
+            process.wait()
+    (listed,) = json.loads(out)["servers"]
+    assert listed["clients"] == 2
+    assert listed["up_bytes_per_second"] is None
 
 
 @needs_build
@@ -348,8 +348,8 @@ def test_a_rehearsal_needs_no_gpu_and_no_kernels() -> None:
 def test_a_rehearsed_gpu_is_known_by_its_name() -> None:
     with servers() as (server,):
         out, errors = start("check", server.address, "--json").communicate(timeout=60)
-    (found,) = json.loads(out)["servers"]
-    assert str(found["gpu"]).startswith(FAKE_GPU), errors
+    (listed,) = json.loads(out)["servers"]
+    assert str(listed["gpu"]).startswith(FAKE_GPU), errors
 
 
 @needs_build
@@ -405,17 +405,19 @@ def test_a_program_in_another_folder_finds_secret_and_sockets(
     monkeypatch: pytest.MonkeyPatch, client: Path
 ) -> None:
     monkeypatch.chdir(client)
-    found = environment(
+    variables = environment(
         "unix:run/gpu0, unix:/run/gpu1,unix:9700", secret_file=Path("own"), counters="calls.jsonl"
     )
-    assert found["GPUCAST_REMOTE"] == f"unix:{client}/run/gpu0,unix:/run/gpu1,unix:{client}/9700"
-    assert found["GPUCAST_REMOTE_SECRET_FILE"] == f"{client}/own"
-    assert found["GPUCAST_REMOTE_COUNTERS"] == f"{client}/calls.jsonl"
+    assert (
+        variables["GPUCAST_REMOTE"] == f"unix:{client}/run/gpu0,unix:/run/gpu1,unix:{client}/9700"
+    )
+    assert variables["GPUCAST_REMOTE_SECRET_FILE"] == f"{client}/own"
+    assert variables["GPUCAST_REMOTE_COUNTERS"] == f"{client}/calls.jsonl"
     exported = {"GPUCAST_REMOTE_SECRET_FILE": "theirs"}
-    found = environment("unix:,[::1]:1,a:1", counters="-", base=exported)
-    assert found["GPUCAST_REMOTE"] == "unix:,[::1]:1,a:1"
-    assert found["GPUCAST_REMOTE_SECRET_FILE"] == f"{client}/theirs"
-    assert found["GPUCAST_REMOTE_COUNTERS"] == "-"
+    variables = environment("unix:,[::1]:1,a:1", counters="-", base=exported)
+    assert variables["GPUCAST_REMOTE"] == "unix:,[::1]:1,a:1"
+    assert variables["GPUCAST_REMOTE_SECRET_FILE"] == f"{client}/theirs"
+    assert variables["GPUCAST_REMOTE_COUNTERS"] == "-"
 
 
 def test_a_server_that_is_named_twice_is_told(
@@ -425,13 +427,15 @@ def test_a_server_that_is_named_twice_is_told(
     assert named_twice([]) is None
     monkeypatch.chdir(client)
     twice = ["a:1", "unix:x", "a:1", f"unix:{client}/x", "a:1", "b:2"]
-    said = f"named more than once: a:1 3 times, unix:{client}/x 2 times; those devices are one GPU"
-    assert named_twice(twice) == said
+    message = (
+        f"named more than once: a:1 3 times, unix:{client}/x 2 times; those devices are one GPU"
+    )
+    assert named_twice(twice) == message
     _, _, errors = run("remote", "run", "--gpus", ",".join(twice), "--", "/no/such/program")
-    assert errors.splitlines()[0] == f"gpucast: warning: {said}"
+    assert errors.splitlines()[0] == f"gpucast: warning: {message}"
     paths = f"far={'+'.join(twice)}"
     _, _, errors = run("measure", "--paths", paths, "-o", client / "data.jsonl")
-    assert errors.splitlines()[0] == f"gpucast: warning: path far: {said}"
+    assert errors.splitlines()[0] == f"gpucast: warning: path far: {message}"
 
 
 @needs_server
@@ -440,7 +444,7 @@ def test_a_server_that_is_named_twice_is_asked_all_the_same() -> None:
         asking = start("check", f"{server.address},{server.address}", "--json")
         out, errors = asking.communicate(timeout=60)
     assert asking.returncode == 0
-    assert [each["reachable"] for each in json.loads(out)["servers"]] == [True, True]
+    assert [report["reachable"] for report in json.loads(out)["servers"]] == [True, True]
     assert errors == (
         f"gpucast: warning: named more than once: {server.address} 2 times; "
         "those devices are one GPU\n"

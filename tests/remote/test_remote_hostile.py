@@ -60,8 +60,8 @@ class Tunnel:
             while True:
                 near, _ = self._listening.accept()
                 far = socket.create_connection((host, int(port)))
-                for each in near, far:
-                    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                for connection in near, far:
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 hello = near.recv(32, socket.MSG_WAITALL)
                 far.sendall(hello)
                 purpose = hello[12]
@@ -228,12 +228,12 @@ print(cuda.cudaMemcpy(p, d, size(64), 2))
         servers(1, *options("strict", 8)) as (strict,),
     ):
         waiting, given_up = start(patient.address, program), start(strict.address, program)
-        for each in waiting, given_up:
-            each.send_signal(signal.SIGSTOP)
+        for process in waiting, given_up:
+            process.send_signal(signal.SIGSTOP)
         wait_until(lambda: not strict.children())
         assert len(patient.children()) == 1
-        for each in waiting, given_up:
-            each.send_signal(signal.SIGCONT)
+        for process in waiting, given_up:
+            process.send_signal(signal.SIGCONT)
         out, _ = waiting.communicate("now\n", timeout=PATIENCE)
         assert out == "0\n"
         out, _ = given_up.communicate("now\n", timeout=PATIENCE)
@@ -246,9 +246,9 @@ def test_a_log_that_nobody_reads_stops_no_server() -> None:
         for _ in range(3000):
             server.connect().close()
         assert run_remote(server.address, PROBE, "touch").returncode == 0
-        status, said = server.stop()
+        status, log = server.stop()
     assert status == 0
     # At most a line a second, however many came.
-    assert 1 <= len(said.splitlines()) < 3000
+    assert 1 <= len(log.splitlines()) < 3000
     first = r"gpucast-gpu-server: a connection ended before it had greeted \(127\.0\.0\.1:\d+\)\n"
-    assert re.match(first, said)
+    assert re.match(first, log)

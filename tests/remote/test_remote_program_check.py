@@ -24,8 +24,8 @@ class Build:
         self.folder = folder
         self.client = folder / "client" / "libcudart.so.13"
         self.other = folder / "other" / "libcudart.so.13"
-        for each in (self.client, self.other):
-            self.library(each, "int cudaMalloc(void **a, unsigned long b) { return 0; }\n")
+        for library in (self.client, self.other):
+            self.library(library, "int cudaMalloc(void **a, unsigned long b) { return 0; }\n")
 
     def library(self, path: Path, source: str, *options: object) -> Path:
         path.parent.mkdir(exist_ok=True)
@@ -61,8 +61,8 @@ def test_a_program_of_the_shared_runtime_may_start(build: Build) -> None:
 
 def test_a_program_with_a_runtime_of_its_own_is_refused(build: Build) -> None:
     program = build.program(GPU_CODE + OPENS_DRIVER + NONE)
-    said = build.refused(program)
-    assert said.startswith(
+    problem = build.refused(program)
+    assert problem.startswith(
         "brings a CUDA runtime of its own (linked statically), or calls the driver; link"
     )
     with pytest.raises(InputError, match="nvcc -cudart shared") as told:
@@ -72,8 +72,8 @@ def test_a_program_with_a_runtime_of_its_own_is_refused(build: Build) -> None:
 
 def test_a_program_without_a_loader_is_refused_only_if_it_uses_gpus(build: Build) -> None:
     assert build.refused(build.program(NONE, "-static")) is None
-    said = build.refused(build.program(OPENS_DRIVER + NONE, "-static"))
-    assert said.startswith("is linked statically")
+    problem = build.refused(build.program(OPENS_DRIVER + NONE, "-static"))
+    assert problem.startswith("is linked statically")
 
 
 def test_a_program_of_another_version_is_refused(build: Build) -> None:
@@ -81,8 +81,8 @@ def test_a_program_of_another_version_is_refused(build: Build) -> None:
         build.folder / "libcudart.so.11.0",
         "int cudaMalloc(void **a, unsigned long b) { return 0; }\n",
     )
-    said = build.refused(build.program(CALLS, old, f"-Wl,-rpath,{build.folder}"))
-    assert said.startswith("was linked with the runtime of CUDA 11.0")
+    problem = build.refused(build.program(CALLS, old, f"-Wl,-rpath,{build.folder}"))
+    assert problem.startswith("was linked with the runtime of CUDA 11.0")
 
 
 def test_a_program_of_cuda_12_may_start_where_its_client_is_found(build: Build) -> None:
@@ -93,17 +93,17 @@ def test_a_program_of_cuda_12_may_start_where_its_client_is_found(build: Build) 
     assert build.refused(program) is None
     other = build.program(CALLS, f"-L{real.parent}", "-l:libcudart.so.12",
                           f"-Wl,-rpath,{real.parent}", "-Wl,--disable-new-dtags")  # fmt: skip
-    said = build.refused(other)
-    assert said is not None
-    assert f"puts {real} before the client" in said
+    problem = build.refused(other)
+    assert problem is not None
+    assert f"puts {real} before the client" in problem
 
 
 def test_a_program_that_finds_another_runtime_first_is_refused(build: Build) -> None:
     folder = build.other.parent
     name = (f"-L{folder}", "-l:libcudart.so.13", f"-Wl,-rpath,{folder}")
     before = build.program(CALLS, *name, "-Wl,--disable-new-dtags")
-    said = build.refused(before)
-    assert said.startswith(f"its RPATH {folder} puts {build.other} before the client")
+    problem = build.refused(before)
+    assert problem.startswith(f"its RPATH {folder} puts {build.other} before the client")
     assert build.refused(build.program(CALLS, *name, "-Wl,--enable-new-dtags")) is None
 
 
@@ -113,8 +113,8 @@ def test_a_program_that_needs_a_library_with_a_runtime_of_its_own_is_refused(bui
     options = ("-Wl,--no-as-needed", other, build.other, f"-Wl,-rpath,{folder}")
     assert build.refused(build.program(CALLS, *options)) is None
     nccl = build.library(folder / "libnccl.so.2", GPU_CODE + OPENS_DRIVER + "int nccl(void);\n")
-    said = build.refused(build.program(CALLS, *options, nccl))
-    assert said.startswith("needs libnccl.so.2, which brings a CUDA runtime of its own; ")
+    problem = build.refused(build.program(CALLS, *options, nccl))
+    assert problem.startswith("needs libnccl.so.2, which brings a CUDA runtime of its own; ")
 
 
 @pytest.mark.parametrize("program", ["/bin/sh", sys.executable, "no-such-program", "/etc/passwd"])

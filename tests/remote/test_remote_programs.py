@@ -186,7 +186,7 @@ def test_records_say_that_the_gpus_were_remote(
         assert finished.returncode == 0, finished.stderr
     assert {step["path"] for step in records(usual, "step")} == {path}
     assert {step["path"] for step in records(labelled, "step")} == {"mine"}
-    assert {each["path"] for each in records(launches, "launch")} == {path}
+    assert {record["path"] for record in records(launches, "launch")} == {path}
 
 
 STREAMS = [{"device": gpu, "flags": kind} for gpu, kind in ((0, 3), (0, 2), (1, 1))]
@@ -253,11 +253,11 @@ def test_a_copy_costs_a_round_trip_and_its_bytes_where_every_call_is_waited_for(
         )  # fmt: skip
     assert finished.returncode == 0, finished.stderr
     routes = [json.loads(line) for line in finished.stdout.splitlines()]
-    assert [(each["route"], each["bytes"]) for each in routes] == [
+    assert [(entry["route"], entry["bytes"]) for entry in routes] == [
         (route, size) for route in ("h2d", "d2h") for size in sizes
     ]
-    for each in routes:
-        assert min(each["seconds"]) >= 2 * delay + each["bytes"] / bandwidth
+    for entry in routes:
+        assert min(entry["seconds"]) >= 2 * delay + entry["bytes"] / bandwidth
     lines = [json.loads(line) for line in counters.read_text().splitlines()]
     (copies,) = (line for line in lines if line["entry"] == "cudaMemcpy")
     payload = copies["calls"] // (2 * len(sizes)) * sum(sizes)

@@ -360,9 +360,9 @@ def asleep(process: int) -> bool:
 
 def times_awake(process: int) -> int:
     """How often its threads have gone to sleep again."""
-    states = [each.joinpath("status").read_text() for each in tasks_of(process)]
+    states = [text.joinpath("status").read_text() for text in tasks_of(process)]
     return sum(
-        int(re.findall(r"^voluntary_ctxt_switches:\s*(\d+)", each, re.M)[0]) for each in states
+        int(re.findall(r"^voluntary_ctxt_switches:\s*(\d+)", text, re.M)[0]) for text in states
     )
 
 
@@ -384,14 +384,16 @@ ready(); sys.stdin.readline()
         )
         both = (*server.children(), client.pid)
         assert len(both) == 2
-        wait_until(lambda: all(asleep(each) for each in both))
+        wait_until(lambda: all(asleep(process) for process in both))
         other = Raw(server)
         clock = Raw(server, MONITOR, other.session)
-        before = [times_awake(each) for each in both]
+        before = [times_awake(process) for process in both]
         assert clock.receive(3 * len(UNHEARD)) == 3 * UNHEARD
         # One that looked for work now and then would do so thousands of times.
-        assert all(times_awake(each) - then < 200 for each, then in zip(both, before, strict=True))
-        wait_until(lambda: all(asleep(each) for each in both))
+        assert all(
+            times_awake(process) - then < 200 for process, then in zip(both, before, strict=True)
+        )
+        wait_until(lambda: all(asleep(process) for process in both))
         client.communicate("end\n", timeout=PATIENCE)
 
 
@@ -461,8 +463,8 @@ def test_strangers_do_not_push_out_a_client_whose_process_begins(tmp_path: Path)
             client.sendall(answer(HELLO + bytes(16), client.recv(48, socket.MSG_WAITALL)))
             wait_until(server.children)
             strangers = [server.connect() for _ in range(80)]
-            for each in strangers:
-                each.sendall(HELLO + bytes(16))
+            for stranger in strangers:
+                stranger.sendall(HELLO + bytes(16))
             assert strangers[-1].recv(48)
             slow.release()
             welcome = client.recv(52, socket.MSG_WAITALL)
@@ -514,10 +516,10 @@ def test_a_client_that_greets_while_the_server_ends_is_refused() -> None:
 def test_a_client_whose_process_cannot_begin_its_program_is_refused(tmp_path: Path) -> None:
     """After the server has begun, a library that they share is broken."""
     linked = subprocess.run(["ldd", SERVER], capture_output=True, text=True, check=True).stdout
-    found = re.search(r"(libstdc\+\+\S*) => (\S+)", linked)
-    assert found is not None, linked
-    library = tmp_path / found[1]
-    shutil.copy(found[2], library)
+    match = re.search(r"(libstdc\+\+\S*) => (\S+)", linked)
+    assert match is not None, linked
+    library = tmp_path / match[1]
+    shutil.copy(match[2], library)
     with servers(1, "--plain", LD_LIBRARY_PATH=str(tmp_path)) as (server,):
         Raw(server)
         library.unlink()
@@ -534,7 +536,7 @@ def listens(server: Server) -> bool:
 
 def held_by(process: int, contents: Iterable[bytes]) -> set[bytes]:
     """Which of these are anywhere in the memory of the process."""
-    found: set[bytes] = set()
+    seen: set[bytes] = set()
     maps = Path(f"/proc/{process}/maps").read_text().splitlines()
     with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
         for line in maps:
@@ -544,8 +546,8 @@ def held_by(process: int, contents: Iterable[bytes]) -> set[bytes]:
                 with contextlib.suppress(OSError, OverflowError):
                     memory.seek(begin)
                     part = memory.read(end - begin) or b""
-                    found |= {each for each in contents if each in part}
-    return found
+                    seen |= {content for content in contents if content in part}
+    return seen
 
 
 def test_a_clients_process_knows_neither_the_secret_nor_other_clients() -> None:
@@ -562,7 +564,7 @@ def test_a_clients_process_knows_neither_the_secret_nor_other_clients() -> None:
             for child in server.children():
                 assert held_by(child, known) == set()
         welcomed[-1].ask(OPEN)
-        of_clients = {each.session for each in welcomed}
+        of_clients = {client.session for client in welcomed}
         assert held_by(server.process.pid, known) >= {derived(b"plain"), *of_clients}
         for child in server.children():
             assert held_by(child, known) == set()
@@ -616,7 +618,7 @@ def test_servers_end_with_the_command_that_began_them(tmp_path: Path) -> None:
     assert len(begun) == 2
     serving.kill()
     serving.wait()
-    wait_until(lambda: all(state_of(each) in "Z" for each in begun))
+    wait_until(lambda: all(state_of(process) in "Z" for process in begun))
 
 
 def test_a_server_whose_parent_is_gone_does_not_begin() -> None:

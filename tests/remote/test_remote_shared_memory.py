@@ -99,7 +99,7 @@ def test_trajectories_are_the_same_to_the_last_bit(
     run = ("simulate", "--n", 216, "--steps", 20, "--every", 5, "--gpus", 2, "--force")
     run += ("--schedule", schedule, "--kernel", "claret", "--engine", "cuda", "--memory", memory)
     kernels = {"GPUCAST_FAKE_KERNELS": str(KERNELS)}
-    found = {}
+    trajectories = {}
     with at_sockets(tmp_path, 2, **kernels) as running:
         for transport in ("shared-memory", "socket"):
             path = tmp_path / f"{transport}.xyz"
@@ -108,9 +108,9 @@ def test_trajectories_are_the_same_to_the_last_bit(
                 GPUCAST_REMOTE_TRANSPORT=transport,
             )  # fmt: skip
             assert finished.returncode == 0, finished.stderr
-            found[transport] = path.read_bytes()
-    assert found["shared-memory"] == found["socket"]
-    assert b"lattice" in found["socket"].lower()
+            trajectories[transport] = path.read_bytes()
+    assert trajectories["shared-memory"] == trajectories["socket"]
+    assert b"lattice" in trajectories["socket"].lower()
 
 
 def test_small_pinned_pieces_are_parts_of_few_segments(tmp_path: Path) -> None:

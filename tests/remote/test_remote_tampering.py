@@ -66,9 +66,9 @@ class Between:
 
     def _pass_on(self, client: socket.socket) -> None:
         other = self.server.connect()
-        for each in client, other:
-            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            each.settimeout(None)
+        for connection in client, other:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.settimeout(None)
         hello = client.recv(32, socket.MSG_WAITALL)
         meant = hello[12] == self.purpose
         ends = (client, other)
@@ -79,22 +79,22 @@ class Between:
         self._pump(ends[::-1], b"", 48, meant and not self.up)
 
     def _pump(
-        self, ends: tuple[socket.socket, socket.socket], said: bytes, clear: int, meant: bool
+        self, ends: tuple[socket.socket, socket.socket], block: bytes, clear: int, meant: bool
     ) -> None:
         source, target = ends
         begin, kept, held = 0, b"", []
         with contextlib.suppress(OSError):
-            while said or (said := source.recv(1 << 16)):
-                end = begin + len(said)
+            while block or (block := source.recv(1 << 16)):
+                end = begin + len(block)
                 if meant and self.place is not None and begin <= self.place < end:
                     where = self.place - begin
-                    said = said[:where] + bytes([said[where] ^ 4]) + said[where + 1 :]
+                    block = block[:where] + bytes([block[where] ^ 4]) + block[where + 1 :]
                     self.changed.set()
                 if meant and self.change is not None:
                     # The first words are no records.
-                    first = max(0, min(len(said), clear - begin))
-                    target.sendall(said[:first])
-                    kept += said[first:]
+                    first = max(0, min(len(block), clear - begin))
+                    target.sendall(block[:first])
+                    kept += block[first:]
                     while len(kept) >= 5 and len(kept) >= (size := 5 + int.from_bytes(kept[3:5])):
                         held.append(kept[:size])
                         kept = kept[size:]
@@ -106,11 +106,11 @@ class Between:
                         target.sendall(b"".join(self.change(held)))
                         held = []
                 else:
-                    target.sendall(said)
-                begin, said = end, b""
-        for each in ends:
+                    target.sendall(block)
+                begin, block = end, b""
+        for end_socket in ends:
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                end_socket.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
@@ -145,9 +145,9 @@ LOST = "46"
 
 def expect_end(out: str) -> None:
     """One line that names the server, and calls that return so from then on."""
-    said = [line for line in out.splitlines() if not line[0].isdigit()]
-    assert len(said) == 1, out
-    assert said[0].startswith("gpucast remote: "), out
+    lines = [line for line in out.splitlines() if not line[0].isdigit()]
+    assert len(lines) == 1, out
+    assert lines[0].startswith("gpucast remote: "), out
     assert out.splitlines()[-1].split()[-1] == LOST, out
 
 

@@ -28,11 +28,11 @@ FALLS_SHORT: dict[str, Callable[[float], bool]] = {
 @pytest.mark.parametrize("outliers", [0.0, OUTLIERS])
 @pytest.mark.parametrize("name", list(TRUTHS))
 def test_forecasts_of_made_data_reach_their_targets(name: str, outliers: float) -> None:
-    found = [outcome(made(TRUTHS[name], seed, outliers)) for seed in range(SEEDS)]
+    outcomes = [outcome(made(TRUTHS[name], seed, outliers)) for seed in range(SEEDS)]
     missed = {
-        title: summarize(found)
+        title: summarize(outcomes)
         for title, summarize, reached, _ in accuracy.targets(outliers)
-        if not FALLS_SHORT.get(title, reached)(summarize(found))
+        if not FALLS_SHORT.get(title, reached)(summarize(outcomes))
     }
     assert not missed
 

@@ -69,8 +69,8 @@ def test_splits_leave_out(
 ) -> None:
     n, gpus = grid(sizes, counts)
     assert {
-        each.kind: set(zip(n[each.left_out].tolist(), gpus[each.left_out].tolist(), strict=True))
-        for each in splits_of(n, gpus)
+        split.kind: set(zip(n[split.left_out].tolist(), gpus[split.left_out].tolist(), strict=True))
+        for split in splits_of(n, gpus)
     } == {kind: set(product(*cells)) for kind, cells in left_out.items()}
 
 

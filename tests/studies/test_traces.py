@@ -27,7 +27,7 @@ def test_each_record_is_a_visit_of_its_cell() -> None:
     machine = {"kind": "machine", "id": "m"}
     step = {"kind": "step", "machine": "m", "path": "remote", "program": "p", "n": 3, "gpus": 1}
     records = [machine, {**step, "seconds": [3.0, 1.0, 2.0]}, {**step, "seconds": [4.0]}]
-    data = from_records("made", [jsonl.record(each) for each in records])
+    data = from_records("made", [jsonl.record(record) for record in records])
     assert visits(data) == {Cell("p", "", 3, 1): {"remote": [2.0, 4.0]}}
 
 
@@ -77,14 +77,14 @@ def test_a_floor_is_how_far_a_visit_lies_from_the_others() -> None:
 
 def test_the_page_says_so_in_short_and_names_the_table_of_cells() -> None:
     about = {"rules": "None.", "command": "make it", "figure": "x.png", "cells": "x.csv"}
-    said = partial(page, title="", **about)
+    render = partial(page, title="", **about)
     rows = table([OUTCOME, replace(OUTCOME, path="remote-sync", forecast=2.1)])
-    text = said(rows, {"lost": "no steps"})
+    text = render(rows, {"lost": "no steps"})
     assert "2 forecasts of 1 cells: the median error is **7.5 %**" in text
     assert "100 % of the measured steps lie in their 90 % interval" in text
     assert "- lost: no steps" in text
     assert "of all cells, 6.0 % and 20 %" in text
     assert "[x.csv](x.csv)" in text
-    assert "of all cells, 15 % and 20 %" in said(rows.assign(floor=0.1), {})
-    other = said(rows, {}, [rows.assign(data="far")])
+    assert "of all cells, 15 % and 20 %" in render(rows.assign(floor=0.1), {})
+    other = render(rows, {}, [rows.assign(data="far")])
     assert "| far, remote | 1 | 10 % | 10 % | -10 % | 100 % |" in other

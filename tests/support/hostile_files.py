@@ -172,8 +172,8 @@ def archived(content: bytes, by: random.Random) -> bytes:
         parts[name] = any_bytes(parts[name], by)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for each, inner in parts.items():
-            archive.writestr(each, inner)
+        for path, inner in parts.items():
+            archive.writestr(path, inner)
     return buffer.getvalue()
 
 
@@ -197,7 +197,7 @@ def stored(content: bytes, by: random.Random) -> bytes:
             how = by.randrange(6)
             if how == 0:
                 base.execute(f'DROP TABLE "{table}"')
-                named = ", ".join(f'x AS "{each}"' for each in columns)
+                named = ", ".join(f'x AS "{field}"' for field in columns)
                 base.execute(
                     f'CREATE VIEW "{table}" AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT '
                     f"x + 1 FROM c) SELECT {named} FROM c"
@@ -247,7 +247,9 @@ def _workbook() -> bytes:
 
     book = openpyxl.Workbook()
     for line in TABLE.splitlines():
-        book.active.append([float(each) if each[0].isdigit() else each for each in line.split(",")])
+        book.active.append(
+            [float(field) if field[0].isdigit() else field for field in line.split(",")]
+        )
     book.active.merge_cells("D2:D4")
     buffer = io.BytesIO()
     book.save(buffer)
@@ -355,12 +357,12 @@ def outcome(command: tuple[str, ...], file: Path) -> Outcome:
     words = [{"FILE": str(file), "MODEL": str(file.parent / "model")}.get(w, w) for w in command]
     if "MODEL" in command:
         (file.parent / "model").write_bytes(_model())
-    said = file.parent / "said"
+    output = file.parent / "said"
     process = os.fork()
     if process == 0:
-        _read(words, file, said)
+        _read(words, file, output)
     _, status, used = os.wait4(process, 0)
-    text = said.read_text("utf-8", "replace") if said.exists() else ""
+    text = output.read_text("utf-8", "replace") if output.exists() else ""
     code = os.waitstatus_to_exitcode(status)
     errors = [line for line in text.splitlines() if line.startswith("gpucast: error: ")]
     if code < 0:
@@ -414,10 +416,10 @@ def outcomes(count: int, seed: int, folder: Path) -> Iterator[tuple[int, Reader,
         room = folder / str(number)
         room.mkdir()
         (room / reader.file).write_bytes(content)
-        found = outcome(reader.command, room / reader.file)
-        if found.is_right:
+        result = outcome(reader.command, room / reader.file)
+        if result.is_right:
             shutil.rmtree(room)
-        yield number, reader, found
+        yield number, reader, result
 
 
 def report(count: int, seed: int = 1) -> int:
@@ -425,11 +427,11 @@ def report(count: int, seed: int = 1) -> int:
     folder = Path(tempfile.mkdtemp(prefix="hostile-"))
     wrong, words = 0, dict[str, int]()
     most = (0.0, 0)
-    for number, reader, found in outcomes(count, seed, folder):
-        words[found.word] = words.get(found.word, 0) + 1
-        most = max(most[0], found.seconds), max(most[1], found.mebibytes)
-        wrong += not found.is_right
-        print(f"{number}\t{reader.name}\t{found.word}\t{found.seconds:.1f} s\t{found.said[:160]}",
+    for number, reader, read in outcomes(count, seed, folder):
+        words[read.word] = words.get(read.word, 0) + 1
+        most = max(most[0], read.seconds), max(most[1], read.mebibytes)
+        wrong += not read.is_right
+        print(f"{number}\t{reader.name}\t{read.word}\t{read.seconds:.1f} s\t{read.said[:160]}",
               flush=True)  # fmt: skip
     print(f"{count} files: {words}; at most {most[0]:.1f} s, {most[1]} MiB; kept in {folder}")
     return int(wrong > 0)

@@ -24,14 +24,14 @@ _TOKEN = re.compile(r"\d+(?:\.\d+)?|ceil|[A-Za-z](?:_\w+)?|[-+/^()]")
 
 def formulas(page: Path) -> dict[str, list[str]]:
     """Right-hand sides of the displayed formulas under each heading that is one word."""
-    found: dict[str, list[str]] = {}
+    by_heading: dict[str, list[str]] = {}
     text = page.read_text(encoding="utf-8")
     for section in re.split(r"^#+ ", text, flags=re.MULTILINE)[1:]:
         heading, _, body = section.partition("\n")
         displayed = re.findall(r"^\$\$\n(.*?)\n\$\$", body, re.MULTILINE | re.DOTALL)
         if displayed and " " not in heading:
-            found[heading] = [formula.partition("=")[2] for formula in displayed]
-    return found
+            by_heading[heading] = [formula.partition("=")[2] for formula in displayed]
+    return by_heading
 
 
 def evaluate(formula: str, values: Values) -> float:

@@ -32,7 +32,7 @@ def machine(cores: int | None = 2304, name: str = "m", **facts: Any) -> dict[str
 
 def step(n: float, gpus: float, seconds: Sequence[float], **other: Any) -> dict[str, Any]:
     """A step record."""
-    cell = {"n": int(n), "gpus": int(gpus), "seconds": [float(each) for each in seconds]}
+    cell = {"n": int(n), "gpus": int(gpus), "seconds": [float(time) for time in seconds]}
     return {"kind": "step", **HERE, "schedule": "star-serial", "kernel": "claret"} | cell | other
 
 
@@ -42,13 +42,13 @@ def transfer(route: str, size: float, seconds: Sequence[float], **other: Any) ->
     start, end = ends.get(route, ("host", "gpu0"))
     made = {"kind": "transfer", **HERE, "memory": "pinned", "engine": "copy", "route": route}
     made |= {"from": start, "to": end, "bytes": int(size), "concurrent": []}
-    return made | {"seconds": [float(each) for each in seconds], "valid": True} | other
+    return made | {"seconds": [float(time) for time in seconds], "valid": True} | other
 
 
 def launch(count: int, seconds: Sequence[float], **other: Any) -> dict[str, Any]:
     """A launch record: each sample times `count` launches together."""
     made = {"kind": "launch", **HERE, "method": "submit", "count": count}
-    return made | {"seconds": [float(each) for each in seconds]} | other
+    return made | {"seconds": [float(time) for time in seconds]} | other
 
 
 def skeleton(
@@ -58,12 +58,12 @@ def skeleton(
     made = {"kind": "skeleton", **HERE, "schedule": schedule, "memory": "pinned"}
     made |= {"gpus": int(gpus), "h2d_bytes": int(16 * n), "d2h_bytes": int(12 * n / gpus)}
     made |= {"busy": busy, "kernel_seconds": busy}
-    return made | {"seconds": [float(each) for each in seconds]} | other
+    return made | {"seconds": [float(time) for time in seconds]} | other
 
 
 def dataset(records: Sequence[dict[str, Any]], name: str = "made") -> Dataset:
     """A dataset of records given as JSON objects."""
-    return from_records(name, [jsonl.record(each) for each in records])
+    return from_records(name, [jsonl.record(record) for record in records])
 
 
 def steps(

@@ -187,7 +187,7 @@ class MadeTrace:
         begin = self.now(thread)
         correlation = self._called("cudaGraphLaunch", begin, begin + cost, thread)
         if whole:
-            seconds = sum(each for _, each in kernels)
+            seconds = sum(duration for _, duration in kernels)
             self._work(correlation, begin, seconds, stream, device, kind=tables.GRAPH, graph=graph)
             return correlation
         for node, (kernel, seconds) in enumerate(kernels):
@@ -210,7 +210,7 @@ class MadeTrace:
 
     def wait_device(self, device: int = 0, *, thread: int = 0, cost: float = COST) -> int:
         """``cudaDeviceSynchronize``."""
-        ends = [end for (each, _), end in self._stream_end.items() if each == device]
+        ends = [end for (number, _), end in self._stream_end.items() if number == device]
         return self._host_waits(
             "cudaDeviceSynchronize", tables.HOST_WAITS_DEVICE, max(ends, default=0.0), thread, cost
         )
@@ -259,7 +259,7 @@ class MadeTrace:
             {"context": device + 1, "device": device, "stream": stream, "flags": flags}
             for (device, stream), flags in self._streams.items()
         ]
-        made = {table: _frame(table, each) for table, each in rows.items()}
+        made = {table: _frame(table, fields) for table, fields in rows.items()}
         for table in ("calls", "work", "ranges"):
             made[table] = made[table].sort_values("start_ns", kind="stable", ignore_index=True)
         names = {number: name for name, number in self._names.items()}
@@ -269,7 +269,7 @@ class MadeTrace:
 
     def trace(self, *others: MadeTrace) -> Trace:
         """The run of this process and others."""
-        processes = tuple(each.process(4711 + at) for at, each in enumerate((self, *others)))
+        processes = tuple(one.process(4711 + at) for at, one in enumerate((self, *others)))
         run = RunDescription(
             source="cupti",
             command=[self.program],

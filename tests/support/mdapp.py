@@ -155,8 +155,8 @@ def frames_of(text: str) -> Iterator[Frame]:
     assert text.endswith("\n")
     lines = iter(text.splitlines())
     for count in lines:
-        found = re.findall(r'(\w+)=(?:"([^"]*)"|(\S+))', next(lines))
-        fields = {key: quoted or plain for key, quoted, plain in found}
+        pairs = re.findall(r'(\w+)=(?:"([^"]*)"|(\S+))', next(lines))
+        fields = {key: quoted or plain for key, quoted, plain in pairs}
         assert fields["Properties"] == "species:S:1:pos:R:3:velo:R:3"
         rows = [next(lines).split() for _ in range(int(count))]
         assert {len(row) for row in rows} == {7}

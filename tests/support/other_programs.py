@@ -20,11 +20,11 @@ Seconds = Callable[[float, int], float]
 
 def cutoff(n: float, gpus: int) -> float:
     """Step time (s) of a molecular-dynamics program with neighbour lists."""
-    each = n / gpus
-    alone = 0.16e-3 + 6.3e-9 * each
+    share = n / gpus
+    alone = 0.16e-3 + 6.3e-9 * share
     if gpus == 1:
         return alone
-    return alone + 0.09e-3 + 0.02e-3 * gpus + 0.066e-6 * each ** (2 / 3) + 0.35e-9 * n
+    return alone + 0.09e-3 + 0.02e-3 * gpus + 0.066e-6 * share ** (2 / 3) + 0.35e-9 * n
 
 
 def records(

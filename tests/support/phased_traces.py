@@ -30,11 +30,11 @@ def phased(step: Step, made: Sequence[Made]) -> Trace:
     """So many steps of each phase, with what its kind records."""
     trace = MadeTrace()
     bounds = []
-    for each in made:
+    for phase in made:
         trace.host(SWITCH)
         begin = trace.now()
-        for _ in range(each.steps):
-            step(trace, each.cost)
+        for _ in range(phase.steps):
+            step(trace, phase.cost)
         bounds.append((begin, trace.now()))
     whole = trace.trace()
     (process,) = whole.processes
@@ -43,7 +43,7 @@ def phased(step: Step, made: Sequence[Made]) -> Trace:
     rows = {
         "start_ns": [zero + round(begin * 1e9) - 1 for begin, _ in bounds],
         "end_ns": [zero + round(end * 1e9) + 1 for _, end in bounds],
-        "full": [each.kind for each in made],
+        "full": [phase.kind for phase in made],
     }
     return replace(whole, processes=(recorded(process, frame("phases", rows)),))
 

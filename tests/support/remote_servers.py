@@ -39,7 +39,9 @@ PROBE = built("probe", "gpucast-remote-probe")
 
 def fake_kernels(*programs: str) -> list[Path]:
     """Libraries in which servers over the fake driver find what kernels of our programs do."""
-    return [built("..", "tests", "remote_kernels", f"lib{each}_kernels.so") for each in programs]
+    return [
+        built("..", "tests", "remote_kernels", f"lib{program}_kernels.so") for program in programs
+    ]
 
 
 PATIENCE = 60
@@ -119,7 +121,7 @@ class Server:
         return [int(word) for word in path.read_text().split()]
 
     def descriptors(self) -> set[int]:
-        return {int(each.name) for each in Path(f"/proc/{self.process.pid}/fd").iterdir()}
+        return {int(path.name) for path in Path(f"/proc/{self.process.pid}/fd").iterdir()}
 
     def connect(self, address: str | None = None) -> socket.socket:
         host, _, port = (address or self.address).rpartition(":")
@@ -139,7 +141,7 @@ class Server:
         there = here = 0
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
             _, local, remote, state, queues = line.split()[:5]
-            sent, received = (int(each, 16) for each in queues.split(":"))
+            sent, received = (int(length, 16) for length in queues.split(":"))
             if state == "01":  # established
                 there += sent * remote.endswith(ours)
                 here += received * local.endswith(ours)
@@ -163,8 +165,8 @@ WELCOME, FAILED = 0, 4
 def answer(hello: bytes, challenge: bytes, secret: bytes = SECRET) -> bytes:
     """What shows, without TLS, that a client knows the secret."""
     nonce = bytes(32)
-    said = b"\1" + hello + challenge[16:] + nonce
-    return nonce + hmac.digest(derived(b"plain", secret), said, "sha256")
+    message = b"\1" + hello + challenge[16:] + nonce
+    return nonce + hmac.digest(derived(b"plain", secret), message, "sha256")
 
 
 class Raw:
@@ -205,11 +207,11 @@ class Raw:
 
 def sockets_of(process: int) -> list[str]:
     """The sockets that it has open."""
-    found = []
-    for each in Path(f"/proc/{process}/fd").iterdir():
+    links = []
+    for descriptor in Path(f"/proc/{process}/fd").iterdir():
         with suppress(OSError):
-            found.append(os.readlink(each))
-    return [name for name in found if name.startswith("socket:")]
+            links.append(os.readlink(descriptor))
+    return [name for name in links if name.startswith("socket:")]
 
 
 def memory_of(process: int) -> int:
@@ -226,7 +228,7 @@ def servers(count: int = 1, *options: str, **environment: str) -> Iterator[list[
     running: list[Server] = []
     try:
         for gpu in range(count):
-            own = [each.replace("{gpu}", str(gpu)) for each in options]
+            own = [option.replace("{gpu}", str(gpu)) for option in options]
             environment = {"GPUCAST_FAKE_DEVICES": str(count), **environment}
             running.append(Server(*own, *listen, gpu=gpu, **environment))
         yield running

@@ -33,8 +33,8 @@ def test_intervals_contain_the_true_median_as_often_as_they_say() -> None:
     rng = np.random.default_rng(1)
     hits = 0
     for _ in range(2000):
-        found = median_of(list(np.exp(0.3 * rng.standard_normal(25))))
-        hits += found.low <= 1 <= found.high
+        interval = median_of(list(np.exp(0.3 * rng.standard_normal(25))))
+        hits += interval.low <= 1 <= interval.high
     assert 0.945 <= hits / 2000 <= 0.975  # 95.7 % by the binomial sum
 
 

@@ -54,32 +54,32 @@ def made_map(ratios: list[list[float]]) -> NetworkMap:
 
 @pytest.mark.parametrize("reads", [1, 4])
 def test_each_read_back_pays_each_round_trip(path: gc.Dataset, reads: int) -> None:
-    found = network_map(reading_back(reads).trace(), path, "remote")
-    extra = np.diff(found.ratios[-1]) * found.native
-    assert extra == pytest.approx(reads * np.diff(found.round_trips), rel=0.05)
+    grid = network_map(reading_back(reads).trace(), path, "remote")
+    extra = np.diff(grid.ratios[-1]) * grid.native
+    assert extra == pytest.approx(reads * np.diff(grid.round_trips), rel=0.05)
     # A few bytes pass through any bandwidth.
-    assert np.ptp(found.ratios, axis=0) == pytest.approx(0, abs=0.02)
-    assert "whatever the bandwidth" in found.sentence
+    assert np.ptp(grid.ratios, axis=0) == pytest.approx(0, abs=0.02)
+    assert "whatever the bandwidth" in grid.sentence
 
 
 def test_bytes_take_their_time_of_each_bandwidth(path: gc.Dataset) -> None:
     size = 4_000_000
-    found = network_map(sending(size).trace(), path, "remote")
-    slow = found.bandwidths < 1e9
-    seconds = found.ratios[slow, 0] * found.native
-    assert np.diff(seconds) == pytest.approx(np.diff(size / found.bandwidths[slow]), rel=0.05)
+    grid = network_map(sending(size).trace(), path, "remote")
+    slow = grid.bandwidths < 1e9
+    seconds = grid.ratios[slow, 0] * grid.native
+    assert np.diff(seconds) == pytest.approx(np.diff(size / grid.bandwidths[slow]), rel=0.05)
 
 
 def test_a_named_network_is_a_point_of_the_map(path: gc.Dataset) -> None:
-    found = network_map(reading_back(2).trace(), path, "remote", network=Network(3e9, 100e-6))
-    row = [np.interp(100e-6, found.round_trips, each) for each in found.ratios]
-    assert found.asked[1] == pytest.approx(row[-1], rel=0.02)
+    grid = network_map(reading_back(2).trace(), path, "remote", network=Network(3e9, 100e-6))
+    row = [np.interp(100e-6, grid.round_trips, ratios) for ratios in grid.ratios]
+    assert grid.asked[1] == pytest.approx(row[-1], rel=0.02)
 
 
 def test_the_longest_round_trip_of_a_level_lies_where_it_is_crossed() -> None:
-    found = made_map([[2.0, 3.0, 4.0], [1.0, 1.2, 4.0], [1.0, 1.0, 1.0]])
+    grid = made_map([[2.0, 3.0, 4.0], [1.0, 1.2, 4.0], [1.0, 1.0, 1.0]])
     # Halfway from 10 to 100 us in the logarithm; below the map; beyond it.
-    assert found.up_to(1.1) == pytest.approx([0, np.sqrt(1e-5 * 1e-4), np.inf])
+    assert grid.up_to(1.1) == pytest.approx([0, np.sqrt(1e-5 * 1e-4), np.inf])
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,14 @@ def test_the_sentence_says_what_the_map_shows(ratios: list[list[float]], said: s
 
 
 def test_the_figure_has_a_labelled_line_a_level_and_the_marks(path: gc.Dataset) -> None:
-    found = network_map(reading_back(2).trace(), path, "remote", network=Network(3e9, 100e-6))
-    (axes, _) = figure.network_map(found).axes
+    grid = network_map(reading_back(2).trace(), path, "remote", network=Network(3e9, 100e-6))
+    (axes, _) = figure.network_map(grid).axes
     labels = {text.get_text() for text in axes.texts}
-    crossed = [each for each in LEVELS if found.ratios.min() < each < found.ratios.max()]
+    crossed = [level for level in LEVELS if grid.ratios.min() < level < grid.ratios.max()]
     # One that runs through a corner alone has no room for a label.
-    assert {f"{each:g}×" for each in crossed[:-1]} <= labels <= {f"{each:g}×" for each in crossed}
+    assert (
+        {f"{level:g}×" for level in crossed[:-1]} <= labels <= {f"{level:g}×" for level in crossed}
+    )
     legend = axes.get_legend()
     words = [text.get_text() for text in legend.get_texts()]
     assert words[0].startswith("own network: ")

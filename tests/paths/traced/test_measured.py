@@ -36,10 +36,10 @@ def test_rows_tell_what_a_launch_takes_among_few_and_among_many() -> None:
         transfer(route, size, [5e-6] * 3, method="call") for route in ("h2d", "d2h")
         for size in (4, 4096)
     ]  # fmt: skip
-    found = alone(dataset([machine(), *rows, *copies]), "native")
-    assert found.launch == pytest.approx(3e-6)
-    assert (found.each, found.first) == pytest.approx((4e-6, 1e-6))
-    assert found.idle is None
+    calls = alone(dataset([machine(), *rows, *copies]), "native")
+    assert calls.launch == pytest.approx(3e-6)
+    assert (calls.each, calls.first) == pytest.approx((4e-6, 1e-6))
+    assert calls.idle is None
 
 
 def test_steps_tell_what_copies_take_longer_that_have_rested() -> None:
@@ -54,8 +54,8 @@ def test_steps_tell_what_copies_take_longer_that_have_rested() -> None:
     def copies(up: float, down: float) -> float:
         return 0.2e-9 * (up + down)
 
-    found = rested(dataset([machine(), *steps]), "remote", copies)
-    rests, more = found.at(np.array([1.0, MIB]))
+    rest = rested(dataset([machine(), *steps]), "remote", copies)
+    rests, more = rest.at(np.array([1.0, MIB]))
     assert more[0] == pytest.approx(0, abs=1e-12)
     assert rests[1, 0] == 0
     assert more[1] == pytest.approx([0, 50e-6, 150e-6], rel=0.01)

@@ -105,9 +105,9 @@ def test_a_size_beyond_the_traces_is_forecast_as_its_own_trace_would_be(
 ) -> None:
     for n, gpus in ((64000, 1), (64000, 2), (8000, 1), (256000, 1)):
         own = trace_on_path(program(n, gpus), data, PATH)
-        found = on_two.forecasts([n], [gpus])
-        assert found.seconds[0] == pytest.approx(own.seconds, rel=0.15)
-        assert found.low[0] < own.seconds < found.high[0]
+        forecasts = on_two.forecasts([n], [gpus])
+        assert forecasts.seconds[0] == pytest.approx(own.seconds, rel=0.15)
+        assert forecasts.low[0] < own.seconds < forecasts.high[0]
     assert on_two.extrapolates(np.array([64000.0]), np.array([1.0])).all()
     assert not on_two.extrapolates(np.array([8000.0]), np.array([2.0])).any()
 
@@ -134,12 +134,12 @@ def test_calls_that_change_with_n_are_not_scaled() -> None:
 def test_steps_that_may_be_parts_of_steps_are_named_and_doubted(
     data: gc.Dataset, costs: PathCosts, on_one: Model
 ) -> None:
-    said = "a step launches 1 to 4 kernels a GPU"
-    assert not any(said in each for each in on_one.warnings)
+    message = "a step launches 1 to 4 kernels a GPU"
+    assert not any(message in text for text in on_one.warnings)
     unlike = [cell(costs, n, launches=1 + 3 * (n == SIZES[2])) for n in SIZES]
     model = model_of(unlike, data, costs)
-    assert any(said in each for each in model.warnings)
-    assert any(said in each for each in caveats(model, np.array([4000.0]), np.array([1.0])))
+    assert any(message in text for text in model.warnings)
+    assert any(message in text for text in caveats(model, np.array([4000.0]), np.array([1.0])))
 
 
 def test_a_trace_that_lost_its_kernels_says_nothing_of_the_workload() -> None:
@@ -167,15 +167,15 @@ def test_more_traces_do_not_average_the_paths_uncertainty_out(
         [cell(costs, n) for n in (1000, 2000, 4000, 6000, 8000, 12000, 16000)], data, costs
     )
     for model in (on_one, many):
-        found = model.forecasts([4000], [1])
-        least = min(each.sd for each in model.simulated.cells)
-        kernels = float(found.t_gpu[0] / found.seconds[0])
+        forecasts = model.forecasts([4000], [1])
+        least = min(traced.sd for traced in model.simulated.cells)
+        kernels = float(forecasts.t_gpu[0] / forecasts.seconds[0])
         # Visits differ by 6.7 % of what is not kernels' time.
         visit = 0.06 * (1 - kernels)
         # 90 % of a normal distribution are 1.645 standard deviations to either side.
-        half = float(np.log(found.high[0] / found.low[0])) / 2
+        half = float(np.log(forecasts.high[0] / forecasts.low[0])) / 2
         assert half > 1.6 * np.hypot(0.9 * least, visit)
-        expected = float(np.log(found.mean_high[0] / found.mean_low[0])) / 2
+        expected = float(np.log(forecasts.mean_high[0] / forecasts.mean_low[0])) / 2
         assert expected > 1.6 * 0.9 * least
 
 
@@ -215,10 +215,10 @@ def test_other_commands_take_the_model_like_any_other(
     assert_refused(run(*command), "remote.json")
     status, out, _ = run("predict", remote, "-n", "8000", "--gpus", "1,2", "--json")
     assert status == 0
-    assert {each["gpus"] for each in only_json(out)["forecast"]} == {1, 2}
+    assert {row["gpus"] for row in only_json(out)["forecast"]} == {1, 2}
     status, out, _ = run("compare", native, remote, "-n", "8000", "--gpus", "1,2", "--json")
     assert status == 0
-    assert all(each["ratio"] > 1 for each in only_json(out)["ratio"])
+    assert all(row["ratio"] > 1 for row in only_json(out)["ratio"])
     assert run("report", native, remote, "-o", tmp_path / "report.html")[0] == 0
 
 
@@ -234,8 +234,8 @@ def test_what_is_wrong_is_said_in_one_line(
     run: Run, files: list[Path], tmp_path: Path, names: tuple[int, ...],
     options: tuple[str, ...], said: str,
 ) -> None:  # fmt: skip
-    given = [str(tmp_path / "out.json") if each == "OUT" else each for each in options]
-    chosen = [files[each] for each in names]
+    given = [str(tmp_path / "out.json") if word == "OUT" else word for word in options]
+    chosen = [files[word] for word in names]
     finished = run("what-if", *chosen, "--path", PATH, "--data", "h200-traces", *given)
     assert_refused(finished, said)
 
@@ -256,38 +256,38 @@ def test_a_trace_is_no_model(run: Run, files: list[Path]) -> None:
 
 
 def test_traces_of_one_gpu_count_say_nothing_of_others(on_one: Model) -> None:
-    found = on_one.forecasts([4000.0] * 4, [1.0, 2.0, 4.0, 8.0])
+    forecasts = on_one.forecasts([4000.0] * 4, [1.0, 2.0, 4.0, 8.0])
     # As long as on one, within division among all GPUs and several times as long.
-    assert found.seconds == pytest.approx(found.seconds[0], rel=1e-6)
-    assert found.low == pytest.approx(found.low[0] / found.gpus)
-    assert (found.high[1:] > 3 * found.seconds[0]).all()
+    assert forecasts.seconds == pytest.approx(forecasts.seconds[0], rel=1e-6)
+    assert forecasts.low == pytest.approx(forecasts.low[0] / forecasts.gpus)
+    assert (forecasts.high[1:] > 3 * forecasts.seconds[0]).all()
     (best,) = on_one.best_counts([4000.0], [1, 2, 4, 8])
     assert best["gpus"] == 1
     assert best["probability"] == pytest.approx(0.5, abs=0.05)
-    assert caveats(on_one, found.n, found.gpus)[0] == NOT_KNOWN
-    assert NOT_KNOWN not in caveats(on_one, found.n[:1], found.gpus[:1])
+    assert caveats(on_one, forecasts.n, forecasts.gpus)[0] == NOT_KNOWN
+    assert NOT_KNOWN not in caveats(on_one, forecasts.n[:1], forecasts.gpus[:1])
 
 
 def test_draws_of_other_counts_are_as_wide_as_their_intervals(on_one: Model) -> None:
     n, gpus = np.full(2, 4000.0), np.array([1.0, 4.0])
-    found, draws = on_one.forecasts(n, gpus), on_one.draws(n, gpus, 400)
+    forecasts, draws = on_one.forecasts(n, gpus), on_one.draws(n, gpus, 400)
     low, high = np.quantile(draws, (0.05, 0.95), axis=0)
-    assert np.log(low) == pytest.approx(np.log(found.mean_low), abs=0.2)
-    assert np.log(high) == pytest.approx(np.log(found.mean_high), abs=0.2)
+    assert np.log(low) == pytest.approx(np.log(forecasts.mean_low), abs=0.2)
+    assert np.log(high) == pytest.approx(np.log(forecasts.mean_high), abs=0.2)
     assert (draws[:, 1] >= draws[:, 0] / 4 * (1 - 1e-9)).all()
 
 
 def test_traces_of_two_gpu_counts_say_how_time_changes(on_two: Model) -> None:
     assert on_two.lone_gpus is None
-    found = on_two.forecasts([4000.0] * 2, [1.0, 2.0])
-    assert found.high[1] / found.low[1] < 2
-    assert NOT_KNOWN not in caveats(on_two, found.n, found.gpus)
+    forecasts = on_two.forecasts([4000.0] * 2, [1.0, 2.0])
+    assert forecasts.high[1] / forecasts.low[1] < 2
+    assert NOT_KNOWN not in caveats(on_two, forecasts.n, forecasts.gpus)
 
 
 def test_a_model_is_as_sure_of_a_traced_cell_as_its_trace(data: gc.Dataset, on_one: Model) -> None:
     for n in SIZES:
         own = trace_on_path(program(n), data, PATH)
-        found = on_one.forecasts([n], [1])
-        assert found.seconds[0] == pytest.approx(own.seconds, rel=0.01)
-        assert found.low[0] == pytest.approx(own.low, rel=0.06)
-        assert found.high[0] == pytest.approx(own.high, rel=0.06)
+        forecasts = on_one.forecasts([n], [1])
+        assert forecasts.seconds[0] == pytest.approx(own.seconds, rel=0.01)
+        assert forecasts.low[0] == pytest.approx(own.low, rel=0.06)
+        assert forecasts.high[0] == pytest.approx(own.high, rel=0.06)

@@ -91,14 +91,14 @@ def test_calls_give_the_recorded_steps(step: Step) -> None:
 def test_the_clock_of_the_gpu_may_differ_from_the_hosts(step: Step) -> None:
     trace = traced(step).trace()
     moved = replace(trace, processes=tuple(
-        replace(each, work=each.work.assign(
-            start_ns=each.work["start_ns"] + shift, end_ns=each.work["end_ns"] + shift))
-        for each, shift in zip(trace.processes, (-8000,), strict=True)
+        replace(process, work=process.work.assign(
+            start_ns=process.work["start_ns"] + shift, end_ns=process.work["end_ns"] + shift))
+        for process, shift in zip(trace.processes, (-8000,), strict=True)
     ))  # fmt: skip
     program = program_of(moved, find_steps(trace))
-    found = steps_of(program)
+    times = steps_of(program)
     # Moved by what is needed, not by what it was: steps stay within the difference.
-    assert np.abs(found - program.recorded)[2:].max() < 2.5e-6
+    assert np.abs(times - program.recorded)[2:].max() < 2.5e-6
 
 
 def test_waiting_is_taken_off_what_a_call_costs() -> None:
@@ -137,8 +137,8 @@ def test_what_recording_cost_is_taken_off() -> None:
     program = program_in(trace)
     steps = float(np.median(program.recorded))
     untraced = replace(trace, run=replace(trace.run, seconds_untraced=steps - 2e-6))
-    found = program_in(untraced)
-    again = steps_of(found)
+    corrected = program_in(untraced)
+    again = steps_of(corrected)
     assert np.median(again) == pytest.approx(steps - 2e-6, abs=0.3e-6)
 
 
@@ -157,8 +157,8 @@ def test_light_phases_tell_what_steps_and_calls_take_by_themselves() -> None:
     launches = program.operation == Operation.launch
     # Shared out evenly over a step's calls and the gaps before them.
     assert np.median(program.cost[launches]) == pytest.approx(3e-6, rel=0.06)
-    found = np.median(steps_of(program))
-    assert found == pytest.approx(np.median(program.recorded), rel=0.02)
+    times = np.median(steps_of(program))
+    assert times == pytest.approx(np.median(program.recorded), rel=0.02)
     assert np.median(program.recorded) == pytest.approx(30e-6 + 10 * 3e-6 + 3e-6, rel=0.05)
 
 
@@ -204,8 +204,8 @@ def test_any_schedule_of_some_streams_is_found_again(
         made.wait_device()
     trace = made.trace()
     program = program_in(trace)
-    found = steps_of(program)
-    assert np.median(found) == pytest.approx(np.median(program.recorded), rel=0.02)
+    times = steps_of(program)
+    assert np.median(times) == pytest.approx(np.median(program.recorded), rel=0.02)
 
 
 def test_many_calls_in_light_phases_behind_full_ones_are_doubted() -> None:
@@ -218,9 +218,9 @@ def test_many_calls_in_light_phases_behind_full_ones_are_doubted() -> None:
         return step
 
     full, light = Made(phases.FULL, 20, 5e-6), Made(phases.LIGHT, 20)
-    said = "light phases come after full ones"
+    message = "light phases come after full ones"
     for launches, made, doubted in (
         (150, (full, light), True), (150, (light, full), False), (15, (full, light), False),
     ):  # fmt: skip
         warnings = program_in(phased(step_of(launches), made)).warnings
-        assert any(said in each for each in warnings) == doubted
+        assert any(message in warning for warning in warnings) == doubted

@@ -44,25 +44,25 @@ def records(path: str, *, rows: bool = True) -> list[dict[str, Any]]:
     send = CALL if native else SEND
     turn = 0.0 if native else TURN
     submit = send + (turn + CALL if answered else 0)
-    found = [
+    lines = [
         launch(1, [submit] * 7, path=path),
         launch(1, [submit + turn + CALL + KERNEL] * 7, path=path, method="sync"),
         launch(1, [send + turn + IDLE] * 7, path=path, method="idle"),
     ]
     if native:
-        found = [launch(1, [CALL] * 7), launch(1, [CALL + KERNEL] * 7, method="sync"), GATED,
+        lines = [launch(1, [CALL] * 7), launch(1, [CALL + KERNEL] * 7, method="sync"), GATED,
                  launch(1, [IDLE] * 7, method="idle")]  # fmt: skip
     elif rows:
-        found.append(launch(16, [16 * submit] * 7, path=path, method="row"))
-        found.append(launch(16, [16 * submit + TURN] * 7, path=path, method="drain"))
-        found.append(launch(256, [256 * submit + TURN] * 7, path=path, method="drain"))
+        lines.append(launch(16, [16 * submit] * 7, path=path, method="row"))
+        lines.append(launch(16, [16 * submit + TURN] * 7, path=path, method="drain"))
+        lines.append(launch(256, [256 * submit + TURN] * 7, path=path, method="drain"))
     for memory in ("pageable", "pinned"):
         for size in SIZES:
             up = send + SENDING * size + (TURN + CALL + SERVING * size if answered else 0)
             down = (0.0 if native else SEND + TURN) + COPIED + COMING * size
-            found.append(transfer("h2d", size, [up] * 7, path=path, memory=memory, method="call"))
-            found.append(transfer("d2h", size, [down] * 7, path=path, memory=memory, method="call"))
-    return found
+            lines.append(transfer("h2d", size, [up] * 7, path=path, memory=memory, method="call"))
+            lines.append(transfer("d2h", size, [down] * 7, path=path, memory=memory, method="call"))
+    return lines
 
 
 def measured(*paths: str, **how: Any) -> Dataset:
@@ -76,15 +76,15 @@ def costs(path: str = "remote", **how: Any) -> PathCosts:
 
 @pytest.mark.parametrize("path", ["remote", "remote-sync"])
 def test_messages_and_answers_are_told_apart(path: str) -> None:
-    found = costs(path)
-    assert found.messages
-    assert found.answered == (path == "remote-sync")
-    if found.answered:
+    times = costs(path)
+    assert times.messages
+    assert times.answered == (path == "remote-sync")
+    if times.answered:
         # Half of what an answered launch takes beyond a native one.
-        assert found.turn == pytest.approx((SEND + TURN) / 2)
+        assert times.turn == pytest.approx((SEND + TURN) / 2)
     else:
-        assert found.turn == pytest.approx(TURN)
-        assert found.there.launch == pytest.approx(SEND)
+        assert times.turn == pytest.approx(TURN)
+        assert times.there.launch == pytest.approx(SEND)
 
 
 def test_a_launch_and_its_wait_take_as_long_as_was_measured() -> None:
@@ -105,29 +105,29 @@ def test_a_slow_server_limits_a_row() -> None:
         launch(256, [256 * 5e-6 + TURN] * 7, path="remote", method="drain"),
     ]
     lines = [*records("native"), *records("remote", rows=False), *slow]
-    found = path_costs(dataset([machine(), *lines]), "remote")
+    times = path_costs(dataset([machine(), *lines]), "remote")
     made = MadeTrace()
     for _ in range(20):
         for _ in range(50):
             made.launch("kernel", seconds=0.5e-6)
         made.copy(8, "d2h", seconds=1e-6)
-    assert on(made, found).seconds == pytest.approx(50 * 5e-6, rel=0.15)
+    assert on(made, times).seconds == pytest.approx(50 * 5e-6, rel=0.15)
     assert on(made, costs()).seconds == pytest.approx(50 * SEND, rel=0.2)
 
 
 def test_without_native_measurements_those_of_an_h200_are_taken() -> None:
     only = dataset([machine(), *records("remote")])
-    found = path_costs(only, "remote")
-    assert any("no native measurements" in warning for warning in found.warnings)
+    times = path_costs(only, "remote")
+    assert any("no native measurements" in warning for warning in times.warnings)
     assert not costs().warnings
 
 
 def test_a_paths_own_machine_is_held_against_the_native_one() -> None:
     far = [{**record, "machine": "m/remote"} for record in records("remote")]
     lines = [machine(), {**machine(), "id": "m/remote"}, *records("native"), *far]
-    found = path_costs(dataset(lines), "remote", machine="m/remote")
-    assert found.native.launch == pytest.approx(CALL)
-    assert not found.warnings
+    times = path_costs(dataset(lines), "remote", machine="m/remote")
+    assert times.native.launch == pytest.approx(CALL)
+    assert not times.warnings
 
 
 def test_a_path_without_messages_takes_what_calls_take_more_there() -> None:
@@ -139,22 +139,22 @@ def test_a_path_without_messages_takes_what_calls_take_more_there() -> None:
         more += slower.get(record.get("method", ""), 0.0)
         part.append({**record, "path": "half", "seconds": [s + more for s in record["seconds"]]})
     data = dataset([machine(), *records("native"), *part])
-    found = path_costs(data, "half")
-    assert not found.messages
-    assert on(reading_back(2), found).extra == pytest.approx(20e-6, abs=2.5e-6)
+    times = path_costs(data, "half")
+    assert not times.messages
+    assert on(reading_back(2), times).extra == pytest.approx(20e-6, abs=2.5e-6)
     native = path_costs(data, "native")
     assert on(reading_back(2), native).extra == pytest.approx(0, abs=1e-9)
     with pytest.raises(InputError, match="half reaches its GPUs without a network"):
-        found.over(Network(1e9, 1e-6))
+        times.over(Network(1e9, 1e-6))
 
 
 def test_what_was_not_measured_is_named() -> None:
     with pytest.raises(InputError, match="no measurements of it; there are native, remote"):
         path_costs(measured("remote"), "far")
-    only_transfers = [each for each in records("remote") if each["kind"] == "transfer"]
+    only_transfers = [record for record in records("remote") if record["kind"] == "transfer"]
     with pytest.raises(InputError, match="no launches"):
         path_costs(dataset([machine(), *only_transfers]), "remote")
-    only_launches = [each for each in records("remote") if each["kind"] == "launch"]
+    only_launches = [record for record in records("remote") if record["kind"] == "launch"]
     with pytest.raises(InputError, match="no copies"):
         path_costs(dataset([machine(), *only_launches]), "remote")
 
@@ -164,8 +164,8 @@ def test_what_was_not_measured_is_named() -> None:
     [("25Gb/s,30us", 25e9 / 8, 30e-6), ("1 GB/s, 1ms", 1e9, 1e-3), ("100Mb/s,0.5s", 12.5e6, 0.5)],
 )
 def test_networks_in_words(text: str, bandwidth: float, round_trip: float) -> None:
-    found = parse_network(text)
-    assert (found.bandwidth, found.round_trip) == pytest.approx((bandwidth, round_trip))
+    network = parse_network(text)
+    assert (network.bandwidth, network.round_trip) == pytest.approx((bandwidth, round_trip))
 
 
 @pytest.mark.parametrize("text", ["", "25", "25Gb/s", "fast,30us", "25Gb/s,30", "0Gb/s,1us", "1,1"])
@@ -201,7 +201,7 @@ def on(made: MadeTrace, path: PathCosts) -> Any:
 
 def test_each_read_back_costs_a_round_trip() -> None:
     """The slope of a step over a network's round trip is how often it is waited for."""
-    near, far = (costs().over(Network(1e12, each)) for each in (0.0, 100e-6))
+    near, far = (costs().over(Network(1e12, delay)) for delay in (0.0, 100e-6))
     for reads in (1, 3, 6):
         made = reading_back(reads)
         slope = (on(made, far).seconds - on(made, near).seconds) / 100e-6
@@ -288,21 +288,21 @@ def test_what_a_copy_is_staged_through_is_not_waited_for_twice() -> None:
 
 
 def test_the_answer_names_what_costs_and_what_helps() -> None:
-    found = on(reading_back(8), costs())
-    first = found.causes[0]
+    forecast = on(reading_back(8), costs())
+    first = forecast.causes[0]
     assert first.words == "blocking copies from the GPU of 8 B, pageable memory"
     assert first.per_step == pytest.approx(8)
     assert first.share > 0.8
-    assert found.helps[0].words.startswith("read back into pinned memory")
-    assert found.helps[0].seconds < found.seconds - 5 * TURN
+    assert forecast.helps[0].words.startswith("read back into pinned memory")
+    assert forecast.helps[0].seconds < forecast.seconds - 5 * TURN
 
 
 def test_the_interval_grows_with_what_is_not_native() -> None:
     """90 % of a normal distribution are 1.645 standard deviations to either side."""
     for reads in (1, 8):
-        found = on(reading_back(reads), costs())
-        sd = np.sqrt(0.055**2 + 0.11**2 * (1 - found.native / found.seconds))
-        assert np.log([found.low, found.high]) - np.log(found.seconds) == pytest.approx(
+        forecast = on(reading_back(reads), costs())
+        sd = np.sqrt(0.055**2 + 0.11**2 * (1 - forecast.native / forecast.seconds))
+        assert np.log([forecast.low, forecast.high]) - np.log(forecast.seconds) == pytest.approx(
             [-1.645 * sd, 1.645 * sd], rel=1e-3
         )
 
@@ -316,10 +316,12 @@ def test_pageable_copies_are_made_from_pinned_memory_by_servers() -> None:
 
 def test_the_slowest_process_counts() -> None:
     other = reading_back(2)
-    found = trace_on_path(reading_back(1).trace(other), measured("remote", "remote-sync"), "remote")
+    forecast = trace_on_path(
+        reading_back(1).trace(other), measured("remote", "remote-sync"), "remote"
+    )
     alone = trace_on_path(other.trace(), measured("remote", "remote-sync"), "remote")
-    assert found.seconds == pytest.approx(alone.seconds)
-    assert any("2 processes" in each for each in found.warnings)
+    assert forecast.seconds == pytest.approx(alone.seconds)
+    assert any("2 processes" in warning for warning in forecast.warnings)
 
 
 def test_graphs_are_not_refused_and_calls_that_are_not_offered_are() -> None:
@@ -327,11 +329,11 @@ def test_graphs_are_not_refused_and_calls_that_are_not_offered_are() -> None:
     for _ in range(20):
         made.graph([("a", 20e-6)], stream=20)
         made.wait_stream(20)
-    found = trace_on_path(made.trace(), measured("remote"), "remote")
-    assert found.refused == ()
+    forecast = trace_on_path(made.trace(), measured("remote"), "remote")
+    assert forecast.refused == ()
     assert "cudaGraphLaunch" in SUPPORTED
     assert "cudaMallocManaged" not in SUPPORTED
-    assert any("CUDA graphs are taken for one launch" in each for each in found.warnings)
+    assert any("CUDA graphs are taken for one launch" in warning for warning in forecast.warnings)
 
 
 def test_what_gpucasts_remote_gpus_refuse_other_layers_may_do() -> None:
@@ -358,13 +360,15 @@ def test_what_calls_cost_adds_up_to_the_extra() -> None:
         sending.wait_stream(20)
         sending.wait_stream(21)
     for made in (reading_back(1), reading_back(8), sending):
-        found = on(made, costs())
-        assert sum(each.seconds for each in found.causes) == pytest.approx(
-            found.extra, abs=0.03 * abs(found.extra)
+        forecast = on(made, costs())
+        assert sum(cause.seconds for cause in forecast.causes) == pytest.approx(
+            forecast.extra, abs=0.03 * abs(forecast.extra)
         )
-        assert sum(each.share for each in found.causes) == pytest.approx(1, abs=0.03)
-        assert all((each.seconds < 0) == each.words.startswith("less: ") for each in found.causes)
-    assert found.causes[0].words == "asynchronous copies to the GPU of 8 MB, pinned memory"
+        assert sum(cause.share for cause in forecast.causes) == pytest.approx(1, abs=0.03)
+        assert all(
+            (cause.seconds < 0) == cause.words.startswith("less: ") for cause in forecast.causes
+        )
+    assert forecast.causes[0].words == "asynchronous copies to the GPU of 8 MB, pinned memory"
 
 
 @pytest.mark.parametrize("saved", [0.0, 150e-6, 299e-6, 400e-6])
@@ -372,17 +376,17 @@ def test_shares_of_costs_are_of_what_is_added_however_much_is_saved(
     saved: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """200 and 100 us more, and so much less: of the little that remains they are 20,000 %."""
-    found = on(reading_back(1), costs())
+    forecast = on(reading_back(1), costs())
     program = program_in(reading_back(1))
     parts = [program.operation == Operation.launch, program.operation == Operation.copy]
     native, extra = 1e-3, 300e-6 - saved
     monkeypatch.setattr(causes, "_kinds", lambda *_: parts)
     monkeypatch.setattr(causes, "_shared_out", lambda *_: ([200e-6, 100e-6], native - saved))
     made = causes.causes_of(program, costs(), native + extra, native)
-    assert [each.share for each in made[:2]] == pytest.approx([2 / 3, 1 / 3])
-    assert all(each.share == 0 for each in made[2:])
+    assert [cause.share for cause in made[:2]] == pytest.approx([2 / 3, 1 / 3])
+    assert all(cause.share == 0 for cause in made[2:])
     seconds = native + extra
-    what_if.show(replace(found, causes=made, native=native, seconds=seconds, replayed=native))
+    what_if.show(replace(forecast, causes=made, native=native, seconds=seconds, replayed=native))
     table = [line for line in capsys.readouterr().out.splitlines() if line.endswith("%")]
     assert [line.split()[-2:] for line in table] == [["67", "%"], ["33", "%"]]
 
@@ -409,8 +413,8 @@ def test_joined_kernels_are_of_one_step() -> None:
 def files(tmp_path: Path) -> tuple[Path, Path]:
     reading_back(4).write(tmp_path / "T")
     lines = [machine(), *records("remote"), *records("remote-sync")]
-    whole = [{"schema": "gpucast.record/1", **each} for each in lines]
-    (tmp_path / "far.jsonl").write_text("".join(json.dumps(each) + "\n" for each in whole))
+    whole = [{"schema": "gpucast.record/1", **line} for line in lines]
+    (tmp_path / "far.jsonl").write_text("".join(json.dumps(line) + "\n" for line in whole))
     return tmp_path / "T", tmp_path / "far.jsonl"
 
 
@@ -458,7 +462,7 @@ def test_what_is_wrong_is_said_in_one_line(
     run: Run, files: tuple[Path, Path], options: tuple[str, ...], said: str
 ) -> None:
     trace, data = files
-    given = [str(data) if each == "DATA" else each for each in options]
+    given = [str(data) if word == "DATA" else word for word in options]
     assert_refused(run("what-if", trace, *given), said)
 
 

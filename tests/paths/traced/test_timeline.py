@@ -82,35 +82,35 @@ def program(calls: list[Call], kinds: tuple[int, ...] = (2, 2, 2)) -> CallProgra
     )
 
 
-def messages(of: CallProgram, *, answered: bool = False, **seconds: Any) -> Takes:
+def messages(made: CallProgram, *, answered: bool = False, **seconds: Any) -> Takes:
     """Each message takes its host ``ASK``, ``WAY`` to its server and back, and that ``SERVE``."""
-    waits = np.full(len(of), int(Waits.served if answered else Waits.nothing))
-    waits[of.operation == Operation.alloc] = Waits.served
-    own = (of.operation == COPY) & (of.direction == Direction.d2h) & (of.blocking != 0)
-    waits[own | np.isin(of.operation, (WAIT, Operation.sync_device, Operation.sync_event))] = (
+    waits = np.full(len(made), int(Waits.served if answered else Waits.nothing))
+    waits[made.operation == Operation.alloc] = Waits.served
+    own = (made.operation == COPY) & (made.direction == Direction.d2h) & (made.blocking != 0)
+    waits[own | np.isin(made.operation, (WAIT, Operation.sync_device, Operation.sync_event))] = (
         Waits.done
     )
     usual: dict[str, Any] = {
         "ask": ASK, "there": WAY, "serve": SERVE, "up": 0.0, "down": 0.0, "back": WAY, "tail": US,
-        "gap": of.gap[:, None], "latency": 3 * US, "delay": 0.0, "seconds": of.seconds[:, None],
+        "gap": made.gap[:, None], "latency": 3 * US, "delay": 0.0, "seconds": made.seconds[:, None],
     }  # fmt: skip
     given = {name: seconds.pop(name) for name in ("rests", "more") if name in seconds}
     columns = {
-        name: np.broadcast_to(value, (len(of), np.shape(value)[-1] if np.ndim(value) else 1))
+        name: np.broadcast_to(value, (len(made), np.shape(value)[-1] if np.ndim(value) else 1))
         for name, value in (usual | seconds).items()
     }
-    return Takes(waits=waits, held=of.blocking != 0, **columns, **given)
+    return Takes(waits=waits, held=made.blocking != 0, **columns, **given)
 
 
-def end(of: CallProgram, takes: Takes) -> np.ndarray:
+def end(made: CallProgram, takes: Takes) -> np.ndarray:
     """When everything is done: the last call has returned, and the last work ended."""
-    times = times_of(of, takes)
+    times = times_of(made, takes)
     return np.nanmax(np.vstack([times.end, times.work_done]), axis=0)
 
 
 def natural(calls: list[Call], **how: Any) -> Times:
-    of = program(calls, **how)
-    return times_of(of, natively(of))
+    made = program(calls, **how)
+    return times_of(made, natively(made))
 
 
 # ---- by hand ---------------------------------------------------------------------------------
@@ -127,11 +127,11 @@ def test_a_wait_that_finds_nothing_takes_its_own_time() -> None:
 
 
 def test_a_blocking_copy_from_pageable_memory_waits_for_its_stream_first() -> None:
-    of = program([Call(LAUNCH, seconds=50 * US), Call(COPY, 0, US, Direction.h2d, blocking=True)])
-    pageable = CallProgram(**{**vars(of), "memory": np.full(2, int(Memory.pageable))})
+    made = program([Call(LAUNCH, seconds=50 * US), Call(COPY, 0, US, Direction.h2d, blocking=True)])
+    pageable = CallProgram(**{**vars(made), "memory": np.full(2, int(Memory.pageable))})
     assert times_of(pageable, natively(pageable)).end[1] == pytest.approx((3 + 50 + 2) * US)
     # From pinned memory it returns when it is done.
-    assert times_of(of, natively(of)).end[1] == pytest.approx((3 + 50 + 1 + 1) * US)
+    assert times_of(made, natively(made)).end[1] == pytest.approx((3 + 50 + 1 + 1) * US)
 
 
 def test_a_stream_waits_for_an_event_of_another() -> None:
@@ -159,32 +159,32 @@ def test_copies_of_two_streams_take_turns_and_kernels_do_not() -> None:
 
 def test_a_launch_and_its_wait_by_messages() -> None:
     """The wait is under way while the kernel runs; its answer is not."""
-    of = program([Call(LAUNCH, seconds=50 * US), Call(WAIT)])
-    times = times_of(of, messages(of))
+    made = program([Call(LAUNCH, seconds=50 * US), Call(WAIT)])
+    times = times_of(made, messages(made))
     assert times.end[0] == pytest.approx(ASK)
     assert times.work[0] == pytest.approx(ASK + WAY + SERVE + 3 * US)
     assert times.end[1] == pytest.approx(ASK + WAY + SERVE + (3 + 50 + 1) * US + WAY)
 
 
 def test_an_answered_call_takes_a_turn() -> None:
-    of = program([Call(LAUNCH, seconds=US)] * 5)
-    assert times_of(of, messages(of, answered=True)).end[:, 0] == pytest.approx(
+    made = program([Call(LAUNCH, seconds=US)] * 5)
+    assert times_of(made, messages(made, answered=True)).end[:, 0] == pytest.approx(
         np.arange(1, 6) * (ASK + 2 * WAY + SERVE)
     )
 
 
 def test_a_slow_server_holds_up_the_wait_behind_a_row() -> None:
-    of = program([Call(LAUNCH, seconds=0.1 * US)] * 20 + [Call(WAIT)])
-    slow = times_of(of, messages(of, serve=10 * US)).end[-1, 0]
+    made = program([Call(LAUNCH, seconds=0.1 * US)] * 20 + [Call(WAIT)])
+    slow = times_of(made, messages(made, serve=10 * US)).end[-1, 0]
     assert slow == pytest.approx(ASK + WAY + 21 * 10 * US + WAY)
 
 
 def test_bytes_go_before_their_message_and_come_before_their_answer() -> None:
-    of = program([
+    made = program([
         Call(COPY, 0, US, Direction.h2d), Call(COPY, 0, US, Direction.d2h, blocking=True),
     ])  # fmt: skip
     bytes_up, bytes_down = np.array([[30 * US], [0.0]]), np.array([[0.0], [20 * US]])
-    times = times_of(of, messages(of, up=bytes_up, down=bytes_down))
+    times = times_of(made, messages(made, up=bytes_up, down=bytes_down))
     assert times.end[0] == pytest.approx(ASK)  # from pinned memory: the host goes on
     assert times.work[0] == pytest.approx(ASK + 30 * US + WAY + SERVE + 3 * US)
     # Each copy takes 1 us, and the second is ready SERVE behind the first.
@@ -194,12 +194,12 @@ def test_bytes_go_before_their_message_and_come_before_their_answer() -> None:
 
 def test_a_copy_takes_longer_the_longer_others_have_rested() -> None:
     """Up to 80 us after a rest of 1 ms, and half of that after half of it."""
-    of = program([Call(COPY, 0, US, Direction.h2d, gap=gap) for gap in (2e-3, 500 * US, 0.0)])
+    made = program([Call(COPY, 0, US, Direction.h2d, gap=gap) for gap in (2e-3, 500 * US, 0.0)])
     rests, more = (np.tile([0.0, end], (3, 1)) for end in (1e-3, 80 * US))
-    takes = messages(of, up=np.full((3, 1), 10 * US), rests=rests, more=more)
-    plain = messages(of, up=np.full((3, 1), 10 * US))
-    times = times_of(of, takes)
-    longer = (times.work - times_of(of, plain).work)[:, 0]
+    takes = messages(made, up=np.full((3, 1), 10 * US), rests=rests, more=more)
+    plain = messages(made, up=np.full((3, 1), 10 * US))
+    times = times_of(made, takes)
+    longer = (times.work - times_of(made, plain).work)[:, 0]
     assert longer[0] == pytest.approx(80 * US)
     # From when the first copy's bytes are there until the second is asked for.
     rest = times.begin[1, 0] + ASK - (times.work[0, 0] - WAY - SERVE - 3 * US)
@@ -211,10 +211,10 @@ def test_bytes_of_both_directions_are_carried_by_one() -> None:
     calls = [Call(COPY, 1, US, Direction.d2h)] + [Call(COPY, 0, US, Direction.h2d)] * 3 + [
         Call(WAIT, 1)
     ]  # fmt: skip
-    of = program(calls)
+    made = program(calls)
     up = np.array([[0.0], [100 * US], [100 * US], [100 * US], [0.0]])
     down = np.array([[50 * US], [0.0], [0.0], [0.0], [0.0]])
-    over = times_of(of, messages(of, up=up, down=down)).end[-1, 0]
+    over = times_of(made, messages(made, up=up, down=down)).end[-1, 0]
     assert over == pytest.approx(ASK + 350 * US + 5 * SERVE + WAY, abs=2 * US)
 
 
@@ -224,8 +224,8 @@ def test_a_free_waits_for_its_device_at_the_server() -> None:
         Call(Operation.free, blocking=True),
         Call(LAUNCH, 1, US),
     ]
-    of = program(calls)
-    assert times_of(of, messages(of)).work[2] > 50 * US
+    made = program(calls)
+    assert times_of(made, messages(made)).work[2] > 50 * US
 
 
 def test_two_devices_are_served_beside_one_another() -> None:
@@ -239,9 +239,9 @@ def test_work_behind_another_engine_is_seen_by_ticks() -> None:
     """Ready long before: half a tick later in the mean; ready long after: at once."""
     tick = 8 * US
     ready, before = np.array([0.0, 0.0, 0.0]), np.array([1000.0, 1003.0, -100.0]) * US
-    found = _behind_other(ready, before, tick)
-    assert found[:2] - before[:2] == pytest.approx(tick / 2 + SWITCH)
-    assert found[2] == 0
+    ends = _behind_other(ready, before, tick)
+    assert ends[:2] - before[:2] == pytest.approx(tick / 2 + SWITCH)
+    assert ends[2] == 0
     # By sampling f(D) = tick ceil(D / tick) - D over a tick.
     for behind in (-3.0, 0.5, 3.0, 6.0):
         at = (behind + np.linspace(-4, 4, 80_001)) * US
@@ -252,18 +252,18 @@ def test_work_behind_another_engine_is_seen_by_ticks() -> None:
 
 
 def test_variants_are_what_each_is_alone() -> None:
-    of = program(
+    made = program(
         [Call(LAUNCH, seconds=5 * US), Call(COPY, 0, US, Direction.d2h, blocking=True)] * 4
     )
     ways = np.array([1.0, 4.0, 9.0]) * US
-    together = end(of, messages(of, there=ways, back=ways))
-    alone = [end(of, messages(of, there=way, back=way))[0] for way in ways]
+    together = end(made, messages(made, there=ways, back=ways))
+    alone = [end(made, messages(made, there=way, back=way))[0] for way in ways]
     assert together == pytest.approx(alone)
 
 
 def test_steps_last_from_bound_to_bound() -> None:
-    of = program([Call(LAUNCH, seconds=US, gap=10 * US)] * 4)
-    bounds = CallProgram(**{**vars(of), "bound_call": np.array([1, 2, 3]),
+    made = program([Call(LAUNCH, seconds=US, gap=10 * US)] * 4)
+    bounds = CallProgram(**{**vars(made), "bound_call": np.array([1, 2, 3]),
                             "bound_offset": np.array([0.0, US, 0.0])})  # fmt: skip
     steps = step_seconds(bounds, times_of(bounds, natively(bounds)))[:, 0]
     assert steps == pytest.approx([11 * US, 13 * US])
@@ -294,17 +294,17 @@ several = settings(deadline=None, max_examples=150)
 @several
 @given(makes(3))
 def test_sums_and_maxima_bound_the_end(calls: list[Call]) -> None:
-    of = program(calls)
-    done = end(of, natively(of))[0]
-    latest = of.gap + of.cost + of.tail + of.latency + of.seconds
+    made = program(calls)
+    done = end(made, natively(made))[0]
+    latest = made.gap + made.cost + made.tail + made.latency + made.seconds
     assert done <= latest.sum() + TOLERANCE
     for engine in (Engine.h2d, Engine.d2h):
-        assert done >= of.seconds[of.engine == engine].sum() - TOLERANCE
+        assert done >= made.seconds[made.engine == engine].sum() - TOLERANCE
     for stream in range(3):
-        assert done >= of.seconds[of.stream == stream].sum() - TOLERANCE
-    waits = np.isin(of.operation, (WAIT, Operation.sync_device))
-    own = (of.operation == COPY) & (of.blocking != 0)
-    assert done >= of.gap.sum() + of.cost[~(waits | own)].sum() - TOLERANCE
+        assert done >= made.seconds[made.stream == stream].sum() - TOLERANCE
+    waits = np.isin(made.operation, (WAIT, Operation.sync_device))
+    own = (made.operation == COPY) & (made.blocking != 0)
+    assert done >= made.gap.sum() + made.cost[~(waits | own)].sum() - TOLERANCE
 
 
 @several
@@ -313,17 +313,17 @@ def test_sums_and_maxima_bound_the_end(calls: list[Call]) -> None:
     st.sampled_from(["ask", "there", "serve", "up", "down", "back", "tail", "latency"]),
 )  # fmt: skip
 def test_nothing_that_takes_longer_helps(calls: list[Call], answered: bool, what: str) -> None:
-    of = program(calls)
-    more = messages(of, answered=answered, **{what: 10 * US})
-    less = messages(of, answered=answered, **{what: 1 * US})
-    assert end(of, more)[0] >= end(of, less)[0] - TOLERANCE
+    made = program(calls)
+    more = messages(made, answered=answered, **{what: 10 * US})
+    less = messages(made, answered=answered, **{what: 1 * US})
+    assert end(made, more)[0] >= end(made, less)[0] - TOLERANCE
 
 
 @several
 @given(makes(3))
 def test_waiting_for_every_call_is_never_faster(calls: list[Call]) -> None:
-    of = program(calls)
-    assert end(of, messages(of, answered=True))[0] >= end(of, messages(of))[0] - TOLERANCE
+    made = program(calls)
+    assert end(made, messages(made, answered=True))[0] >= end(made, messages(made))[0] - TOLERANCE
 
 
 @several
