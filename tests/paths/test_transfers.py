@@ -273,3 +273,13 @@ def test_a_driver_that_changes_its_way_of_copying_makes_a_jump() -> None:
     assert sum(name.startswith("S_h2d_") for name in names) == 1
     for size in (1000, 10_000, 40_000, 10**6, 10**8):
         assert abs(fit.seconds(np.array([float(size)]))[0] / seconds(size) - 1) < 0.03
+
+
+def test_the_published_peer_copies() -> None:
+    """Peer is faster at every size on the Tesla C2050 and from about 1 MB on the GTX 580: the
+    source's own tables, read off at the sizes where the columns change places."""
+    crossover_of = {
+        cross.machine: cross for cross in crossovers(fit_transfers(gc.load("p2p-copy")))
+    }
+    assert crossover_of["tesla-c2050"].bytes == crossover_of["tesla-c2050"].smallest
+    assert 0.5e6 < crossover_of["geforce-gtx580"].bytes < 2e6

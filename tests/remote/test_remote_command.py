@@ -131,6 +131,18 @@ def test_a_server_that_is_wrong_says_so_itself() -> None:
 
 
 @needs_build
+def test_a_server_that_cannot_listen_ends_all() -> None:
+    serving = start(
+        "serve", "--gpus", "0,1", "--host", "0.0.0.0", "--port", 0, GPUCAST_REMOTE_SECRET_FILE=""
+    )
+    out, errors = serving.communicate(timeout=60)
+    assert serving.returncode == 2
+    assert all(line.startswith("gpucast-gpu-server: error: ") for line in errors.splitlines())
+    assert "--secret-file is needed" in errors
+    assert out == ""  # nothing has listened
+
+
+@needs_build
 def test_servers_say_what_they_lend() -> None:
     with servers(2, "--max-memory", "256MiB") as running:
         asking = start("status", addresses(running), "--json")
