@@ -11,7 +11,6 @@ are those of ``gpucast what-if``. Writes the page and a table of all cells (the 
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import sys
 from collections.abc import Mapping
@@ -29,7 +28,7 @@ from gpucast.paths.traced.program import Memory
 from gpucast.util import files
 from gpucast.util.units import duration
 from pages import missed, percent, table, written
-from traces import run
+from traces import parser_of, run
 from tracing.cells import costs_of, nothing_stated
 from tracing.outcomes import outcomes
 
@@ -105,14 +104,7 @@ def _sums(name: str, rows: pd.DataFrame) -> list[object]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("data", help="bundled name or file")
-    parser.add_argument("traces", type=Path, metavar="FOLDER")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
-    parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")
-    options = parser.parse_args(arguments)
+    options = parser_of(__doc__).parse_args(arguments)
     given = sys.argv[1:] if arguments is None else arguments
     to: Path = options.output
     try:

@@ -86,17 +86,23 @@ def elsewhere(name: str, folder: Path, jobs: int | None) -> pd.DataFrame:
     return rows.assign(data=name)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def parser_of(documentation: str | None) -> argparse.ArgumentParser:
+    """The options of a study that holds forecasts from traces against measured steps."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", help="bundled name or file")
     parser.add_argument("traces", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the page")
+    parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = parser_of(__doc__)
     parser.add_argument("--also", nargs="*", default=[], metavar="DATA")
     parser.add_argument("--rules", default=RULES, help="the decisions that used these programs")
     parser.add_argument("--further", default="", help="words added to the heading")
-    parser.add_argument("--jobs", type=int, help="processes (default: as many as cores)")
     options = parser.parse_args(arguments)
     given = sys.argv[1:] if arguments is None else arguments
     command = shlex.join(["python", "lab/studies/traces.py", *given])
