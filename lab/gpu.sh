@@ -12,6 +12,8 @@
 #               trajectories, calls, copies, steps, clients that come and go (five minutes)
 #   energy      time and energy of a step of PyTorch programs and the mini-app on one GPU, in visits;
 #               the energy counter beside sampled power (seven minutes and the build)
+#   measured-energy  the energy that `gpucast measure` (the command GPUCAST) records of programs that
+#               know their own, on one GPU and on all, and of the mini-app where it is built
 #   trace       gpucast trace: what traces hold of programs that are known, and what recording takes
 #               (five minutes)
 #   dataset     all of a dataset like h200-x4 on N = 1 to all GPUs, in rounds over native and remote
@@ -39,8 +41,8 @@ built=$(realpath -m "${GPUCAST_BUILD:-build/gpu}")
 readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
-readonly verbs="build check transfers sanitize throughput build-remote remote energy trace \
-dataset micro cells concurrent traces networks build-traces costs visit record skeletons together pack"
+readonly verbs="build check transfers sanitize throughput build-remote remote energy measured-energy \
+trace dataset micro cells concurrent traces networks build-traces costs visit record skeletons together pack"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
@@ -164,6 +166,34 @@ energy() {
   python3 -u lab/benchmarks/energy.py -o "$out" --seconds "${GPUCAST_SECONDS:-420}" \
     --machine "${GPUCAST_MACHINE:-$(hostname)}/native" "${mdapp[@]}" 2>&1 | tee "$out/energy.txt"
   xz -T0 -f "$out/sampled.csv"
+}
+
+measured-energy() {
+  local gpucast=${GPUCAST:-gpucast} name sizes
+  while read -r name sizes; do
+    cat >"$out/$name.yaml" <<END
+program: $name
+command: [python3, $PWD/lab/benchmarks/energy_steps.py, $name, "{n}", "{gpus}"]
+sizes: [$sizes]
+gpus: [1, $(gpus)]
+result: {regex: 'step: (?P<time>[0-9.]+) ms', unit: ms}
+success: joules a step
+END
+    [[ $(gpus) != 1 ]] || sed -i 's/^gpus: .*/gpus: [1]/' "$out/$name.yaml"
+    "$gpucast" measure --program "$out/$name.yaml" --visits "${GPUCAST_VISITS:-2}" \
+      -o "$out/$name.jsonl" 2>&1 | tee "$out/$name.txt" || true
+  done <<'END'
+mlp-train 1024, 16384
+stream 16777216, 536870912
+resnet-infer 16, 1024
+transformer-train 4096, 32768
+END
+  # What each run knew of itself.
+  grep -rH 'joules a step' "$out"/*.logs >"$out/known.txt"
+  [[ ! -x "$program" ]] || PATH=$(dirname "$program"):$PATH \
+    "$gpucast" measure --path native --no-transfers --kernel tuned --schedule star-async \
+    -n 16384,64000,175616 --gpus "1,$(gpus)" --cell-time 2s --visits "${GPUCAST_VISITS:-2}" \
+    -o "$out/mdapp.jsonl" 2>&1 | tee "$out/mdapp.txt"
 }
 
 trace() {

@@ -318,21 +318,27 @@ def gemm_fp64(torch: Any, n: int) -> Step:
 
 
 PROGRAMS: dict[str, tuple[Callable[[Any, int], Step], str, str, tuple[int, ...]]] = {
-    "mlp-train": (mlp_bf16, "bf16", "samples", (256, 1024, 4096, 16384)),
-    "mlp-train-tf32": (mlp_tf32, "tf32", "samples", (256, 1024, 4096, 8192)),
-    "mlp-train-fp32": (mlp_fp32, "fp32", "samples", (256, 1024, 4096)),
-    "transformer-train": (transformer_bf16, "bf16", "tokens", (2048, 8192, 16384, 32768)),
-    "attention-train": (attention_bf16, "bf16", "tokens", (2048, 8192, 16384, 32768)),
-    "resnet-train": (resnet_bf16, "bf16", "samples", (16, 64, 128, 256)),
-    "resnet-infer": (resnet_infer, "fp16", "samples", (1, 4, 16, 64)),
-    "stream": (stream, "fp32", "elements", (1 << 20, 1 << 24, 1 << 27, 1 << 29)),
-    "adamw": (adam, "fp32", "parameters", (1 << 20, 1 << 24, 1 << 27, 1 << 29)),
-    "fft": (fft, "complex64", "points", (64**3, 128**3, 256**3, 512**3)),
-    "sparse-cg": (sparse_cg, "fp64", "unknowns", (256**2, 1024**2, 2048**2, 4096**2)),
-    "nbody": (nbody, "fp32", "particles", (1024, 4096, 16384, 32768)),
-    "gemm-fp64": (gemm_fp64, "fp64", "rows", (1024, 2048, 4096, 8192)),
+    "mlp-train": (mlp_bf16, "bf16", "samples", (256, 1024, 2048, 4096, 8192, 16384)),
+    "mlp-train-tf32": (mlp_tf32, "tf32", "samples", (256, 512, 1024, 2048, 4096, 8192)),
+    "mlp-train-fp32": (mlp_fp32, "fp32", "samples", (256, 512, 1024, 2048, 4096)),
+    "transformer-train": (
+        *(transformer_bf16, "bf16", "tokens"),
+        (2048, 4096, 8192, 16384, 32768, 65536),
+    ),
+    "attention-train": (attention_bf16, "bf16", "tokens", (2048, 4096, 8192, 16384, 32768, 65536)),
+    "resnet-train": (resnet_bf16, "bf16", "samples", (16, 32, 64, 128, 256, 512)),
+    "resnet-infer": (resnet_infer, "fp16", "samples", (1, 4, 16, 64, 256, 1024)),
+    "stream": (stream, "fp32", "elements", tuple(1 << i for i in (20, 24, 26, 27, 28, 29))),
+    "adamw": (adam, "fp32", "parameters", tuple(1 << i for i in (20, 24, 26, 27, 28, 29))),
+    "fft": (fft, "complex64", "points", tuple(i**3 for i in (64, 128, 192, 256, 384, 512))),
+    "sparse-cg": (
+        *(sparse_cg, "fp64", "unknowns"),
+        tuple(i**2 for i in (256, 1024, 2048, 3072, 4096, 6144)),
+    ),
+    "nbody": (nbody, "fp32", "particles", (1024, 4096, 8192, 16384, 32768)),
+    "gemm-fp64": (gemm_fp64, "fp64", "rows", (1024, 2048, 4096, 6144, 8192, 12288)),
 }
-MDAPP = (1000, 4096, 16384, 64000, 175616)
+MDAPP = (1000, 4096, 16384, 32768, 64000, 110592, 175616)
 CHECKED = (
     ("mlp-train", 16384),
     ("stream", 1 << 29),
