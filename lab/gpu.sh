@@ -169,12 +169,12 @@ energy() {
 }
 
 measured-energy() {
-  local gpucast=${GPUCAST:-gpucast} name sizes
-  while read -r name sizes; do
+  local gpucast=${GPUCAST:-gpucast} name work
+  while read -r name work; do
     cat >"$out/$name.yaml" <<END
 program: $name
 command: [python3, $PWD/lab/benchmarks/energy_steps.py, $name, "{n}", "{gpus}"]
-sizes: [$sizes]
+sizes: [$work]
 gpus: [1, $(gpus)]
 result: {regex: 'step: (?P<time>[0-9.]+) ms', unit: ms}
 success: joules a step
@@ -190,7 +190,7 @@ transformer-train 4096, 32768
 END
   # What each run knew of itself.
   grep -rH 'joules a step' "$out"/*.logs >"$out/known.txt"
-  [[ ! -x "$program" ]] || PATH=$(dirname "$program"):$PATH \
+  [[ ! -x "$program" ]] || PATH=$(dirname "$program"):$(dirname "$microbench"):$PATH \
     "$gpucast" measure --path native --no-transfers --kernel tuned --schedule star-async \
     -n 16384,64000,175616 --gpus "1,$(gpus)" --cell-time 2s --visits "${GPUCAST_VISITS:-2}" \
     -o "$out/mdapp.jsonl" 2>&1 | tee "$out/mdapp.txt"

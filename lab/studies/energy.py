@@ -146,9 +146,21 @@ def page(command: str, checks: pd.DataFrame, rows: pd.DataFrame) -> tuple[str, b
         ],
         left=2,
     )  # fmt: skip
+    outside = pd.read_csv(Path(__file__).with_name("measured_energy.csv"))
+    apart = outside.joules / outside.counter_joules - 1
+    of_outside = table(
+        ["program", "n", "GPUs", "s of steps", "of run", "J recorded", "+-", "J known", "off"],
+        [
+            [row.program, f"{row.n:,}", row.gpus, row.step_seconds, row.run_seconds, row.joules,
+             percent(row.joules_uncertainty), row.counter_joules, f"{100 * off:+.1f} %"]
+            for row, off in zip(outside.itertuples(), apart, strict=True)
+        ],
+    )  # fmt: skip
     text = written(
         Path(__file__).with_suffix(".md.jinja"), command=command, of_counter=of_counter,
-        of_errors=of_errors, of_programs=of_programs, runs=len(checks), cells=len(rows),
+        of_errors=of_errors, of_programs=of_programs, of_outside=of_outside,
+        outside=percent(apart.abs().median()), furthest=percent(apart.abs().max()),
+        runs=len(checks), cells=len(rows),
         counted=missed(percent(worst), reached["counted"]),
         median=missed(percent(medians["last"]), reached["last"]),
         below=missed(percent(medians["first"]), reached["first"]),

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
 
 import gpucast
 from gpucast.data.dataset import Dataset
@@ -192,23 +193,41 @@ def families_table(told: Mapping[int, Sequence[Judged]]) -> list[str]:
     return lines
 
 
-def measured() -> pd.DataFrame:
-    """Steps of one kind forecast from those of the other, cells told left out: a row a cell."""
+def visited() -> pd.DataFrame:
+    """Visits of cells on one H100 and H200 after another: a row a visit."""
     data = gpucast.load("h100-h200")
-    kinds_of = {"h100/native": "H100-SXM5", "h200/native": "H200-SXM5"}
-    visits = pd.DataFrame(
+    kinds_of = {"h100": "H100-SXM5", "h200": "H200-SXM5"}
+    return pd.DataFrame(
         [
-            (kinds_of[str(step.machine)], step.program or "gpucast-mdapp", step.n, 1, seconds)
+            (
+                *(step.machine, kinds_of[str(step.machine)[:4]], step.program or "gpucast-mdapp"),
+                *(step.n, 1, float(np.median(step.seconds))),
+            )
             for step in data.steps
-            for seconds in [float(np.median(step.seconds))]
         ],
-        columns=["kind", "program", "n", "gpus", "seconds"],
+        columns=["machine", "kind", "program", "n", "gpus", "seconds"],
     )
-    cells = visits.groupby(["kind", "program", "n", "gpus"], as_index=False).seconds.median()
+
+
+CELL = ["program", "n", "gpus"]
+STEADY = 1.05
+"""Ratio of a cell's longest to its shortest visit on GPUs of one kind, up to which it is steady."""
+PRICES = (1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
+"""Prices of an hour of an H200, relative to an H100's."""
+
+
+def measured(visits: pd.DataFrame) -> pd.DataFrame:
+    """Steps of one kind forecast from those of the other, cells told left out: a row a cell."""
+    groups = visits.groupby(["kind", *CELL]).seconds
+    cells = groups.median().reset_index()
+    spread = (groups.max() / groups.min()).groupby(CELL).max().rename("spread").reset_index()
     rows = []
     for own, other in (("H100-SXM5", "H200-SXM5"), ("H200-SXM5", "H100-SXM5")):
         for program, here in visits[visits.kind == own].groupby("program"):
             there = cells[(cells.kind == other) & (cells.program == program)].reset_index()
+            there = there.merge(spread).merge(
+                cells[cells.kind == own][[*CELL, "seconds"]], on=CELL, suffixes=("", "_own")
+            )
             like = "training" if "train" in str(program) else None
             model = gpucast.fit(_table(here))
             moved = kinds.on_kind(model, other, like=like, from_kind=own)
@@ -218,10 +237,38 @@ def measured() -> pd.DataFrame:
                 rest = there.drop(index=told)
                 forecasts = known.forecasts(rest.n.to_numpy(float), rest.gpus.to_numpy(float))
                 rest = rest.assign(
-                    told=len(told), own=own, off=forecasts.seconds / rest.seconds - 1
+                    told=len(told),
+                    own=own,
+                    off=forecasts.seconds / rest.seconds - 1,
+                    sd=np.log(forecasts.high / forecasts.low) / (2 * Z90),
                 )
-                rows.append(rest.assign(inside=rest.seconds.between(forecasts.low, forecasts.high)))
+                times = visits[(visits.kind == other) & (visits.program == program)]
+                inside = [
+                    times.seconds[times.n == n].between(low, high).mean()
+                    for n, low, high in zip(rest.n, forecasts.low, forecasts.high, strict=True)
+                ]
+                rows.append(rest.assign(inside=inside))
     result: pd.DataFrame = pd.concat(rows)
+    return result
+
+
+def cheaper(rows: pd.DataFrame) -> pd.DataFrame:
+    """Which kind's step is cheaper: a row a cell and price, whether the forecast is right, how
+    probable it says that is, and what following it loses."""
+    answers = []
+    for price in PRICES:
+        relative = np.where(rows.own == "H100-SXM5", np.log(price), -np.log(price))
+        true = np.log(rows.seconds / rows.seconds_own) + relative
+        forecast = true + np.log1p(rows.off)
+        right = np.sign(forecast) == np.sign(true)
+        answers.append(
+            rows.assign(
+                right=right,
+                probability=ndtr(np.abs(forecast) / rows.sd),
+                regret=np.where(right, 0.0, np.expm1(np.abs(true))),
+            )
+        )
+    result: pd.DataFrame = pd.concat(answers)
     return result
 
 
@@ -230,12 +277,40 @@ def _table(cells: pd.DataFrame) -> Dataset:
 
 
 def measured_table(rows: pd.DataFrame) -> list[str]:
-    """A row of Markdown a direction and number of cells told."""
+    """A row of Markdown a direction, number of cells told, and steadiness."""
     return [
-        f"| {own} | {told} | {len(part)} | {part.off.abs().median():.1%} | "
+        f"| {own} | {told} | {which} | {len(part)} | {part.off.abs().median():.1%} | "
         f"{part.off.abs().quantile(0.9):.0%} | {part.inside.mean():.0%} |"
-        for (own, told), part in rows.groupby(["own", "told"])
+        for (own, told), some in rows.groupby(["own", "told"])
+        for which, part in (
+            ("all", some),
+            ("steady", some[some.spread <= STEADY]),
+            ("others", some[some.spread > STEADY]),
+        )
     ]
+
+
+def cheaper_table(rows: pd.DataFrame) -> list[str]:
+    """A row of Markdown a number of cells told: how often the cheaper kind is forecast."""
+    lines = []
+    for told, part in rows.groupby("told"):
+        sure = part[part.probability >= 0.9]
+        lines.append(
+            f"| {told} | {len(part)} | {part.right.mean():.0%} | {part.regret.mean():.1%} | "
+            f"{len(sure) / len(part):.0%} | {sure.right.mean():.0%} |"
+        )
+    return lines
+
+
+def floor(visits: pd.DataFrame) -> tuple[str, str]:
+    """By how much a cell's time on one machine differs from another's of the kind: median, p90."""
+    times = visits.groupby(["kind", *CELL, "machine"]).seconds.median().unstack("machine")
+    off = []
+    for _, part in times.groupby("kind"):
+        one, other = (part[name] for name in part.dropna(axis=1, how="all"))
+        off.append((other / one - 1).abs().dropna())
+    apart = pd.concat(off)
+    return f"{apart.median():.1%}", f"{apart.quantile(0.9):.0%}"
 
 
 COLUMNS = (
@@ -276,7 +351,10 @@ def main() -> None:
     text += [BY_FAMILY, *families_table(told)]
     results = [judged(rows, variances, program, True, 0) for program in programs]
     text += ["\n## A whole family left out\n", HEAD, *table_of(results, lambda result: True)]
-    text += [MEASURED, *measured_table(measured())]
+    visits = visited()
+    rows_here = measured(visits)
+    text += [MEASURED.format(*floor(visits)), *measured_table(rows_here)]
+    text += [CHEAPER, *cheaper_table(cheaper(rows_here))]
     (ROOT / "docs/results/kinds.md").write_text("\n".join(text) + "\n", encoding="utf-8")
 
 
@@ -304,16 +382,27 @@ all programs the same. Aimed at were a median of 8 % without a further kind and 
 85 to 95 % of ratios in their intervals."""
 
 MEASURED = """
-## Measured here: one H100 and one H200
+## Measured here: H100 and H200
 
-Thirteen PyTorch programs and gpucast-mdapp on one GPU, two to five sizes each in two or three
-visits (dataset `h100-h200`; none of their times is among the bundled timings). Each is fitted on
-one kind and forecast on the other, by other programs' timings and by some cells told from there:
-the middle size; it and both ends. As only up to five sizes were timed, few cells are left after
-three. Aimed at were 4 % with one cell and 2.5 % with three. The host differs, too: steps of small
-sizes wait for it.
+Thirteen PyTorch programs and gpucast-mdapp on one GPU, five to seven sizes each, on two machines of
+each kind in some five visits (dataset `h100-h200`; none of their times is among the bundled
+timings). Each is fitted on one kind and forecast on the other, by other programs' timings and by
+some cells told from there: the middle size; it and both ends. Aimed at were 4 % with one cell and
+2.5 % with three.
 
-| fitted on | cells told | cells forecast | median | 90th percentile | in 90 % interval |
+Small steps wait for the host, which is another one on each machine: a cell's time on one machine
+differs from that on another of the *same* kind by {} in the median, {} in the 90th percentile. So
+cells are told apart by what was measured: *steady* are those whose visits on either kind lie within
+5 % of each other.
+
+| fitted on | cells told | cells | forecast | median | 90th percentile | visits in 90 % interval |
+|---|---:|---|---:|---:|---:|---:|"""
+
+CHEAPER = """
+Which kind's step is cheaper, where an hour of an H200 is 1, 1.1, ... 1.5 times the price of an
+H100's (aimed at: right in 95 %):
+
+| cells told | cells and prices | right | loss by following it | sure (90 %) | of these right |
 |---|---:|---:|---:|---:|---:|"""
 
 

@@ -33,6 +33,16 @@ TEST(StopByInterval, GoesOnUntilTheIntervalIsNarrow) {
   EXPECT_LT(stop.samples().size(), 1500U);
 }
 
+TEST(StopByInterval, GoesOnForItsLeastTime) {
+  StopByInterval stop({.relative_half_width = 0.01, .min_samples = 8, .min_seconds = 20});
+  for (int i = 0; i < 19; ++i) {
+    stop.add(1.0);
+    EXPECT_FALSE(stop.done()) << i;
+  }
+  stop.add(1.0);
+  EXPECT_TRUE(stop.done());
+}
+
 TEST(StopByInterval, GivesUpWhenItsTimeIsUp) {
   StopByInterval stop({.relative_half_width = 0.001, .max_seconds = 10});
   int samples = 0;

@@ -141,6 +141,16 @@ def test_a_peak_before_the_steps_is_not_their_power(peak, steps, watts):
     assert uncertainty < 0.25
 
 
+@pytest.mark.parametrize(("begin", "off"), [(7, 0.01), (13, 0.2), (20, 0.3)])
+def test_a_long_start_is_left_out_or_makes_the_energy_uncertain(begin, off):
+    """80 W, a start at 250 W, and 6 s of steps at 390 W."""
+    meter = Meter(float)
+    power = lambda t: 80.0 if t < 1 else 250.0 if t < begin else 390.0  # noqa: E731
+    read(meter, power, until=begin + 6)
+    watts, uncertainty = meter.at_work()
+    assert abs(watts - 390) / 390 <= min(off, uncertainty)
+
+
 def test_steady_power_counts_from_start_to_end():
     meter = Meter(float)
     read(meter, lambda t: 200 + 5 * (t % 2), until=6)

@@ -48,6 +48,7 @@ class Rule {
       : steps_(enough.steps),
         seconds_left_(enough.max_seconds),
         interval_({.relative_half_width = enough.relative_half_width,
+                   .min_seconds = enough.min_seconds,
                    .max_seconds = enough.max_seconds}) {}
 
   void add(double seconds) {

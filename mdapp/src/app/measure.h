@@ -22,7 +22,8 @@ namespace gpucast::mdapp {
 struct Enough {
   std::optional<std::size_t> steps = std::nullopt;  // a fixed number of steps
   double relative_half_width = 0.01;                // of the median's 95 % interval
-  double max_seconds = 2;                           // of timed steps
+  double min_seconds = 0;                           // of timed steps
+  double max_seconds = 2;
 };
 
 struct MeasureOptions {

@@ -25,6 +25,11 @@ class StoppingOptions {
                      "make steps until the 95 % interval of their median is this narrow (half "
                      "its width over the median)")
         ->excludes(steps);
+    command
+        ->add_option("--min-time", min_seconds_,
+                     "minimum seconds of timed steps per cell, unless --max-time ends them")
+        ->transform(support::in_seconds())
+        ->excludes(steps);
     command->add_option("--max-time", max_seconds_, "maximum seconds of timed steps per cell")
         ->transform(support::in_seconds())
         ->excludes(steps);
@@ -38,13 +43,16 @@ class StoppingOptions {
 
   MeasureOptions read(const Physics& physics) const {
     support::require_positive("--interval", interval_);
+    support::require_not_negative("--min-time", min_seconds_);
     support::require_positive("--max-time", max_seconds_);
     support::require_not_negative("--warm-up", warm_up_);
     require(!energy_ || physics.integrator.kind == IntegratorKind::verlet,
             "--energy: only the integrator verlet conserves it");
     constexpr double longest = 25;
     MeasureOptions options{
-        .enough = {.relative_half_width = interval_, .max_seconds = max_seconds_},
+        .enough = {.relative_half_width = interval_,
+                   .min_seconds = min_seconds_,
+                   .max_seconds = max_seconds_},
         .warm_up = {.least_seconds = warm_up_, .most_seconds = longest * warm_up_},
         .energy = energy_};
     if (!steps_.empty()) {
@@ -57,6 +65,7 @@ class StoppingOptions {
  private:
   std::string steps_;
   double interval_ = 0.01;
+  double min_seconds_ = 0;
   double max_seconds_ = 2;
   double warm_up_ = 0.2;
   bool energy_ = false;

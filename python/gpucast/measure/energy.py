@@ -2,7 +2,7 @@
 
 A counter changes about ten times a second, so the energy between two times is interpolated linearly
 between its changes, and intervals that are too short for that get no energy. An unmodified program
-does not say when its steps ran: their power is taken from the middle part of its GPUs' work, which
+does not say when its steps ran: their power is taken from a late part of its GPUs' work, which
 leaves out start-up and shutdown even if they take more power than steps, and is multiplied by the
 mean step time.
 """
@@ -31,8 +31,9 @@ SHORTEST = 0.5
 """Shortest time of steps (s) whose energy is computed, and longest time without a change of the
 counter."""
 
-_MIDDLE = (0.25, 0.75)
-"""Begin and end of the middle part of a run, as shares of its work."""
+_STEPS = (0.45, 0.7, 0.95)
+"""Begin, middle and end of the part of a run that is taken for its steps, as shares of its work:
+starting takes longer than ending."""
 
 _STEADY = 0.1
 """Relative spread of power below which the whole run counts, start-up and shutdown included."""
@@ -139,8 +140,8 @@ class Meter:
         return gained, max(behind, float(np.max(np.diff(times)))) / (end - begin)
 
     def at_work(self) -> tuple[float, float] | None:
-        """Return the power of the middle part of the GPUs' work (W) and its relative half-width as
-        in ``between``; None if the work is too short.
+        """Return the power of a late part of the GPUs' work (W) and its relative half-width as in
+        ``between``, and by how much power differs within that part; None if the work is too short.
 
         Work is power above the lowest, integrated over time. It is capped at the level below which
         half of the energy above the lowest is used, so that a short peak is not much work.
@@ -155,16 +156,22 @@ class Meter:
         above = np.sort(power - power.min())
         level = float(above[np.searchsorted(np.cumsum(above), above.sum() / 2)])
         begin, end = float(edges[0]), float(edges[-1])
+        middle = (begin + end) / 2
         if np.ptp(power) >= _STEADY * power.max():
             work = np.cumsum([0.0, *np.minimum(power - power.min(), level)])
-            begin, end = np.interp(np.multiply(_MIDDLE, work[-1]), work, edges).tolist()
+            begin, middle, end = np.interp(np.multiply(_STEPS, work[-1]), work, edges).tolist()
         known = self.between(begin, end)
         if known is None:
             return None
         gained, open_ = known
         # If work comes in bursts, a slice at each end may be part of one.
         partly = SLICE * level / gained
-        return gained / (end - begin), open_ + partly
+        # Where the start is part of it, its first half differs from its second.
+        first, second = np.diff(np.interp([begin, middle, end], times, joules)) / np.diff(
+            [begin, middle, end]
+        )
+        apart = abs(first - second) / max(first, second)
+        return gained / (end - begin), float(np.hypot(open_ + partly, apart))
 
 
 @contextmanager

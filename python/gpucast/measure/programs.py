@@ -183,6 +183,8 @@ class Stepper:
             find(MDAPP), "measure", *path.engine, *_labels(path, machine), "--cells", "-",
             "--warm-up", f"{timing.warm_up:.4g}", "--max-time", f"{timing.max_time:.4g}",
         ]  # fmt: skip
+        if path.kind == "native" and timing.min_time:
+            self._words += ["--min-time", f"{timing.min_time:.4g}"]
         self._environment = environment
         self._launcher = launcher
         self._program: Program | None = None

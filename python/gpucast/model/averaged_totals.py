@@ -25,6 +25,9 @@ _PARTS_ELSEWHERE = 0.02
 _SIMULATED_LENGTH = 0.25
 _LEAST_WEIGHT = 1e-30
 
+# Factor on n, up and down, over which growth with n is taken.
+_NEAR = 1.1
+
 # Least share of a part in a step.
 _LEAST_SHARE = 1e-4
 
@@ -143,15 +146,19 @@ class AveragedTotals(Engine):
         return shares_of(weight @ shares_of(self._timed_parts))
 
     def kind_shares(self, n: Array, gpus: Array) -> Array:
-        """Return shares of a step, (cells, 3), on which another kind of GPU may act differently. On
-        the fewest timed GPUs, the whole step is the first part; with more GPUs, work that is not
-        divided among them becomes the second."""
-        fewest = np.full(n.size, float(self._fitted.domain.gpus[0]))
-        here, there = (
-            shares_of(self.core.forecast(n, counts, self._nodes_of(counts), np.zeros(n.size))[-1])
-            for counts in (fewest, gpus)
-        )
-        shared = np.minimum(1.0, there[:, 0] / np.maximum(here[:, 0], _LEAST_SHARE))
+        """Return shares of a step, (cells, 3), on which another kind of GPU may act differently.
+
+        The GPUs' share, the first, is d ln T / d ln n relative to where it is largest among the
+        fitted cells. What does not grow with n is work of the host, launches or communication.
+        """
+
+        def growth(n: Array, gpus: Array) -> Array:
+            more, less = (self._seconds(n * factor, gpus) for factor in (_NEAR, 1 / _NEAR))
+            return np.asarray(np.log(more / less))
+
+        cells = self._fitted.scaling.cells  # type: ignore[union-attr]
+        most = growth(np.array(cells.n), np.array(cells.gpus, dtype=np.float64)).max()
+        shared = np.clip(growth(n, gpus) / most, 0, 1) if most > 0 else np.ones(n.size)
         return np.column_stack([shared, 1 - shared, np.zeros(n.size)])
 
     def _moved(self, n: Array, gpus: Array) -> Array:

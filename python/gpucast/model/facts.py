@@ -326,7 +326,10 @@ class Fitted:
             return replace(OF_TOTAL, unknown=np.diag([0.0, 0.0, self.simulated.com**2]))
         if not self.knows_parts:
             # Its parts are a guess, so that all of them share one factor.
-            return OF_TOTAL
+            if self.machine_factors is None or self.machine_factors.kind is None:
+                return OF_TOTAL
+            # On another kind of GPU, each cell's host work also deviates by itself.
+            return replace(OF_TOTAL, cell=OF_TOTAL.cell + OF_PARTS.cell + OF_PARTS.visit)
         # A mixture's intervals include the noise of visits.
         return OF_PARTS if self.mixture is None else replace(OF_PARTS, visit=np.zeros((3, 3)))
 

@@ -358,8 +358,8 @@ def on_kind(
 
     T_gpu gets the ratio of other programs' times, T_cpu and T_com the factor 1 with uncertainty
     ``OTHER_HOST`` (T_com also that of the ratio of the kinds' links). If a step's parts are not
-    known, the ratio applies to the whole step; it may not apply to work that is not divided among
-    GPUs, which widens intervals in proportion to its share.
+    known, the ratio applies to the whole step; it may not apply to what does not grow with n, which
+    widens intervals in proportion to its share.
 
     Args:
         like: the family of bundled timings to which the program belongs.
@@ -402,7 +402,7 @@ def on_kind(
         spread = np.diag([ratio.sd**2, OTHER_HOST**2, OTHER_HOST**2 + links**2 / 12])
     else:
         means = [ratio.mean] * 3
-        # Work that is not divided among GPUs may take as long as on the model's own kind.
+        # What does not grow with n may take as long as on the model's own kind.
         unshared = OTHER_HOST**2 + (ratio.mean / Z90) ** 2
         spread = np.full((3, 3), ratio.sd**2) + np.diag([0.0, unshared, unshared])
     factors = MachineFactors(
@@ -460,7 +460,7 @@ def _rests_on(model: Model, own: GpuKind, other: GpuKind, ratio: Ratio) -> list[
     rest = (
         "; host work and communication are taken as equal"
         if model.knows_parts
-        else "; what GPUs do not share may not change so"
+        else "; what does not grow with n may not change so"
     )
     texts = [
         f"{part} on {other.name} is taken as {percent(float(np.exp(ratio.mean)), 0)} (90 %: {low} "

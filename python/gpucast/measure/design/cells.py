@@ -12,6 +12,7 @@ from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
 from gpucast.data.vocabulary import Schedule
 from gpucast.data.workload import ALL_PAIRS
+from gpucast.measure.energy import SHORTEST
 from gpucast.util.gpu_shares import share_text
 from gpucast.util.units import number
 
@@ -119,9 +120,11 @@ def guess_seconds(kind: PathKind, cell: Cell) -> float:
 
 @dataclass(frozen=True)
 class Timing:
-    """How a cell is timed (s); ``set_up`` is its time outside of steps, as for start and memory."""
+    """How a cell is timed (s): its steps for ``min_time`` at least, where GPUs' energy is read, and
+    for ``max_time`` at most; ``set_up`` is its time outside of steps, as for start and memory."""
 
     warm_up: float = 0.2
+    min_time: float = 0.0
     max_time: float = 2.0
     set_up: float = 0.05
 
@@ -134,14 +137,16 @@ class Timing:
 
     @staticmethod
     def of_cell(seconds: float) -> Timing:
-        """Return the timing for at most ``seconds`` of steps in a cell."""
-        return Timing(warm_up=min(0.2, seconds / 10), max_time=seconds)
+        """Return the timing for at most ``seconds`` of steps in a cell: where they suffice, for as
+        long as reading their energy takes."""
+        min_time = 1.02 * SHORTEST if seconds > SHORTEST else 0.0
+        return Timing(warm_up=min(0.2, seconds / 10), min_time=min_time, max_time=seconds)
 
     def cell_seconds(self, step: float) -> float:
         """Return the time of a visit (s) of a cell whose step takes ``step`` seconds."""
         # At least two steps are for warm-up; about fifty usually settle the median.
         warm_up = max(self.warm_up, 2 * step)
-        return self.set_up + warm_up + min(50 * step, max(self.max_time, step))
+        return self.set_up + warm_up + min(max(50 * step, self.min_time), max(self.max_time, step))
 
 
 def pairs_of(cells: Sequence[Cell]) -> list[tuple[float, int]]:

@@ -23,7 +23,8 @@ class StopByInterval {
   struct Options {
     double relative_half_width = 0.01;
     std::size_t min_samples = 6;
-    double max_seconds = std::numeric_limits<double>::infinity();  // sum of the samples
+    double min_seconds = 0;                                        // sum of the samples
+    double max_seconds = std::numeric_limits<double>::infinity();
   };
 
   explicit StopByInterval(Options options) : options_(options), next_look_(options.min_samples) {}
@@ -37,7 +38,9 @@ class StopByInterval {
     const auto interval = median_interval(samples_);
     narrow_ = interval && interval->relative_half_width() <= options_.relative_half_width;
   }
-  bool done() const { return narrow_ || seconds_ >= options_.max_seconds; }
+  bool done() const {
+    return (narrow_ && seconds_ >= options_.min_seconds) || seconds_ >= options_.max_seconds;
+  }
   bool narrow() const { return narrow_; }  // false if time ended it
   const std::vector<double>& samples() const { return samples_; }
 
