@@ -14,8 +14,8 @@ import gpucast as gc
 import mdapp
 from command_line import Run, answer_of, executable, only_json, start_measuring
 from described_programs import described, grid, visits
-from gpucast.cli.measure_program import print_described
-from gpucast.measure.report import FitReport, Report
+from gpucast.cli.measure import print_described
+from gpucast.measure.work import FitReport, Report
 from waiting import HANG, until
 
 
