@@ -275,7 +275,7 @@ FEW = 0.5
 """Steps with a smaller share of the GPUs' time may be the wrong ones."""
 
 
-def _answer(trace: Trace, summaries: list[Summary], _notes: list[str]) -> dict[str, Any]:
+def _answer(trace: Trace, summaries: list[Summary], notes: list[str]) -> dict[str, Any]:
     return {
         "trace": trace.file,
         "source": trace.run.source,
@@ -283,7 +283,7 @@ def _answer(trace: Trace, summaries: list[Summary], _notes: list[str]) -> dict[s
         "machine": to_json(trace.run.machine),
         "seconds_untraced": trace.run.seconds_untraced,
         "processes": [to_json(summary) for summary in summaries],
-        "_notes": _notes,
+        "notes": notes,
     }
 
 
