@@ -418,7 +418,8 @@ def all_formats() -> tuple[Format | BinaryFormat, ...]:
     known: list[Format | BinaryFormat] = []
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         known += getattr(importlib.import_module(module.name), "FORMATS", ())
-    return tuple(known)
+    # Where several may read a log, the first by name does.
+    return tuple(sorted(known, key=lambda form: form.name if form.log else ""))
 
 
 def entry(

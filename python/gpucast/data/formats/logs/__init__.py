@@ -1,4 +1,4 @@
-"""Logs of programs that people run, one module a program.
+"""Logs of programs that people run: a module a program, or a table of one of the TOML files.
 
-To add one, drop a module in here, as ``log.py`` says; nothing else has to be changed.
+To add one, see ``log.py`` and ``lines.py``; nothing else has to be changed.
 """

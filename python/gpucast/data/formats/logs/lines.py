@@ -1,5 +1,9 @@
 """Programs that print how fast they are line by line, stated by patterns of their lines alone.
 
+Each program is a table of ``training.toml``, ``simulations.toml`` or ``benchmarks.toml``: the
+fields of ``Printed`` by its name. In patterns, ``<word>`` stands for the text of that name in
+``words`` of the file or the program, and a pattern ``<name>`` for those of ``lists``.
+
 The named groups of a pattern say what a number is: ``<ms>`` in a pattern is a number of that name.
 What a line says holds until another line says it anew, and a line with a time is a sample. What
 ``facts`` find holds for the lines before it, too, if none of these says it:
@@ -15,11 +19,16 @@ What a line says holds until another line says it anew, and a line with a time i
 - ``total``: of the whole run, or from ``began_ms`` to ``ended_ms``, in a log without any of these,
   over its ``steps``; ``done`` are
   samples that were worked on by a line, in place of ``step``;
-- ``n``, or its factors ``grid`` (``64x64x128``), ``micro`` (the batch of each rank) and
-  ``accumulation``; ``batch``, where nobody can tell whether it is of one rank or of all;
-- ``unit``: what n counts, where that is not always the same;
+- ``n``, or ``grid`` (``64x64x128``), its sides ``nx``, ``ny``, ``nz``, or the ``cells`` of each
+  ``level``, until a lower one is told anew; ``whole_work``, or ``whole_rate`` over ``total``: n of
+  all ``steps`` together; ``of_tokens``: n sequences count as tokens;
+- ``micro`` (the batch of each rank) and ``accumulation``; ``batch``, where nobody can tell whether
+  it is of one rank or of all; ``share``, that of each rank beside ``n``; ``each_rate`` beside
+  ``all_rate`` and ``time``: what a GPU, and all of them, work on a second;
 - ``gpus``, or ``nodes`` times ``per_node``, ``ranks`` times ``per_rank``, ``mesh`` (``[4, 2]``),
-  and how many share a batch: ``tensor``, ``pipeline``, ``context``.
+  ``tp``, ``pp``, ``dp`` (how many share a request, and serve others beside it), ``devices`` (their
+  list); ``ranks``, or ``p`` times ``q``, where ``gpu_a_rank`` is found, or as many are ``visible``;
+- ``passed``: seconds by the clock, beside ``elapsed`` ones in which processors worked.
 
 The better of several kinds of times is taken, in this order. The first line, and those after it
 that are far slower than the rest, warm up. Lines of several ranks are one; a run that was started
@@ -32,8 +41,10 @@ import datetime
 import math
 import re
 import statistics
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from gpucast.data.formats.logs import runs
@@ -54,6 +65,7 @@ _KINDS = tuple(dict.fromkeys(
     (*_PER_SECOND, "duration", "rate", "since", "elapsed", "clock", "instant", *_RATES, "total")
 ))  # fmt: skip
 _LAUNCHED = {"nodes", "per_node"}
+_CELLS = "cells of level "
 _ENOUGH = 3
 """Steps that show by themselves which of them are slow."""
 WARM = 1.25
@@ -71,21 +83,18 @@ class Printed(Log):
     """A log whose lines say all.
 
     Attributes:
-        lines: patterns of what stands in one line.
+        about: what users read of it.
+        lines: patterns of what stands in one line; also the marks, where these are not stated.
         averages_of: the group that numbers what times are averages of, so that the last says all.
-        keyed: groups whose numbers are of the thing that another group numbers, such as the cells
-            of a ``level``: known as ``cells of level 0``, until a lower one is told anew.
-        more: facts that follow from others.
         job: whether a step is the whole run, as people compare them: ``total`` has no steps.
         warms: whether the first steps warm up.
         line_a_step: whether each line with ``elapsed`` is one step.
     """
 
+    about: str
     lines: tuple[str, ...]
     read: Callable[[Part], None] = field(default=lambda part: read(part))
     averages_of: str | None = None
-    keyed: Mapping[str, str] = field(default_factory=dict)
-    more: Callable[[Known], Mapping[str, str]] = field(default=lambda known: {})
     job: bool = False
     warms: bool = True
     line_a_step: bool = False
@@ -123,7 +132,7 @@ def read(part: Part) -> None:
                                              _KINDS.index(kind)))  # fmt: skip
     cells: dict[str, list[Sample]] = {}
     for sample in kinds[ranked[0]] if ranked else ():
-        cells.setdefault(str(sorted(_facts(log, sample.known).items())), []).append(sample)
+        cells.setdefault(str(sorted(_facts(sample.known).items())), []).append(sample)
     for samples in cells.values():
         if log.averages_of:
             samples = [*{sample.known.get(log.averages_of): sample for sample in samples}.values()]
@@ -132,6 +141,12 @@ def read(part: Part) -> None:
         _add(part, log, steady(samples) if log.warms else samples, _work(kinds))
     if ranked[:1] == ["total"] and log.job:
         part.remark("times the whole run, which is taken as one step", "steps", Kind.READ_AS)
+    for last in (part.last(line) for line in log.lines if "<passed>" in line):
+        if last is not None:
+            worked, passed = float(last["elapsed"]), float(last["passed"])
+            if passed - 1 > 1.1 * worked:
+                text = f"its clock says {passed:g} s where its processors worked {worked:g} s"
+                part.remark(f"{text}: steps are of these, without waits", "seconds", Kind.READ_AS)
 
 
 def _rounding(kind: str, samples: list[Sample]) -> float:
@@ -161,7 +176,7 @@ def _is_whole(sample: Sample) -> bool:
 
 def _add(part: Part, log: Printed, samples: list[Sample], work: float | None) -> None:
     last = samples[-1]
-    scale, facts = 1.0, _facts(log, last.known, work)
+    scale, facts = 1.0, _facts(last.known, work)
     if last.kind.startswith("token"):
         scale = runs.number(last.known.get("sequence", "")) or 1.0
         if "sequence" not in last.known:
@@ -225,7 +240,7 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
     before: dict[str, tuple[float, float]] = {}
     last, whole, lines, first = -math.inf, 0, 0, None
     for place, told in _lines(part, log):
-        _keep(known, told, log.keyed)
+        _keep(known, told)
         step = _step(known, told)
         if log.line_a_step and step is None and "elapsed" in told:
             step = lines = lines + 1
@@ -269,18 +284,16 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
             yield Sample(kind, place, step, value, width, dict(known), whole)
 
 
-def _keep(known: Known, told: Known, keyed: Mapping[str, str]) -> None:
+def _keep(known: Known, told: Known) -> None:
     """Add to what is known what a line tells."""
     if any(known.get(name, told[name]) != told[name] for name in _LAUNCHED & told.keys()):
         known.pop("gpus", None)  # of another job
     known.update(told)
-    for name, key in keyed.items():
-        if name in told and key in told:
-            before = f"{name} of {key} "
-            for other in [other for other in known if other.startswith(before)]:
-                if other.removeprefix(before) > told[key]:
-                    del known[other]
-            known[before + told[key]] = told[name].replace(",", "")
+    if {"cells", "level"} <= told.keys():
+        for finer in [name for name in known if name > _CELLS + told["level"]]:
+            if finer.startswith(_CELLS):
+                del known[finer]
+        known[_CELLS + told["level"]] = told["cells"]
 
 
 def _step(known: Known, told: Known) -> float | None:
@@ -355,27 +368,24 @@ def _warm(samples: list[Sample], first: bool) -> list[Sample]:
     return samples[begin:]
 
 
-def _facts(log: Printed, known: Known, work: float | None = None) -> dict[str, Any]:
+def _facts(known: Known, work: float | None = None) -> dict[str, Any]:
     """Fields of a run that tell of its size and GPUs; ``work``: about what a step works on."""
-    known = {**known, **log.more(known)}
     number = {name: runs.number(text) for name, text in known.items()}
 
     def product(*names: str) -> float | None:
         values = [number.get(name) for name in names]
         return math.prod(value for value in values if value) if all(values) else None
 
-    mesh = re.findall("[0-9]+", known.get("mesh", ""))
-    gpus = (
-        product("gpus")
-        or (math.prod(map(float, mesh)) if mesh else None)
-        or product("ranks", "per_rank")
-        or (product("per_node", "nodes") if "nodes" in known else product("per_node"))
-    )
-    if "unsaid" in known:
-        gpus = product("gpus")
-    n = product("n") or (grid(known["grid"]) if "grid" in known else None)
-    facts: dict[str, Any] = {"unit": known["unit"]} if "unit" in known else {}
-    if n is None and (micro := number.get("micro")):
+    gpus = _gpus(known, product)
+    if "of_tokens" in known:
+        n = product("n", "sequence")
+        facts: dict[str, Any] = {"unit": "tokens"} | ({} if n else {"n": None})
+    else:
+        n, facts = _size(known, product), {}
+    micro, rate = number.get("micro"), product("each_rate", "time")
+    if n is None and micro is None and rate and "all_rate" in known:
+        micro = max(1, round(rate))
+    if n is None and micro:
         shared = math.prod(number.get(name) or 1 for name in ("tensor", "pipeline", "context"))
         facts["each"] = share = micro * (number.get("accumulation") or 1) / shared
         n = share * gpus if gpus else None
@@ -389,8 +399,67 @@ def _facts(log: Printed, known: Known, work: float | None = None) -> dict[str, A
         facts["size_unclear"] = f"its batch of {batch:g} may be that of each GPU ({many}) or of all"
     elif n is None and work:
         facts["size_unclear"] = f"its times and rates say a size of about {work:.4g}"
-    if known.get("n") == "":
-        facts["n"] = None  # of other things than the log's
     told = {"n": n, "gpus": gpus, "nodes": product("nodes"), "ranks": product("ranks")}
     facts |= {name: value if name == "n" else int(value) for name, value in told.items() if value}
     return facts
+
+
+def _size(known: Known, product: Callable[..., float | None]) -> float | None:
+    """n, or what follows from its parts."""
+    levels = [float(text.replace(",", "")) for name, text in known.items() if _CELLS in name]
+    whole = product("whole_work") or product("whole_rate", "total")
+    steps = product("steps")
+    return (
+        product("n")
+        or (grid(known["grid"]) if "grid" in known else None)
+        or product("nx", "ny", "nz")
+        or sum(levels)
+        or (round(whole / steps) if whole and steps else None)
+        or None
+    )
+
+
+def _gpus(known: Known, product: Callable[..., float | None]) -> float | None:
+    """The GPUs of all ranks."""
+    if "unsaid" in known:
+        return product("gpus")
+    mesh = [float(side) for side in re.findall("[0-9]+", known.get("mesh", ""))]
+    if "tp" in known:
+        mesh = [product(name) or 0 for name in ("tp", "pp", "dp") if name in known]
+    ranks, visible = product("ranks") or product("p", "q"), product("visible") or 0
+    rate, of_one, batch = product("all_rate"), product("each_rate"), product("n")
+    return (
+        product("gpus")
+        or (math.prod(mesh) if mesh else None)
+        or product("ranks", "per_rank")
+        or (product("per_node", "nodes") if "nodes" in known else product("per_node"))
+        or (ranks if "gpu_a_rank" in known or (ranks or visible + 1) <= visible else None)
+        or (len(known["devices"].split(",")) if "devices" in known else None)
+        or (round(rate / of_one) if rate and of_one else None)
+        or (round(batch / max(1.0, share)) if batch and (share := product("share")) else None)
+    )
+
+
+def _declared() -> Iterator[Printed]:
+    """The programs of the files beside this one."""
+    for file in sorted(Path(__file__).parent.glob("*.toml")):
+        programs = tomllib.loads(file.read_text(encoding="utf-8"))
+        words, lists = programs.pop("words", {}), programs.pop("lists", {})
+        for name, stated in programs.items():
+            own = words | stated.pop("words", {})
+            for key in ("lines", "facts", "marks"):
+                listed = stated.get(key, stated["lines"] if key == "marks" else [])
+                spliced = [one for item in listed for one in lists.get(str(item)[1:-1], [item])]
+                stated[key] = tuple(_spelled(item, own) for item in spliced)
+            yield Printed(name=name, **stated)
+
+
+def _spelled(pattern: Any, words: Mapping[str, str]) -> Any:
+    """A pattern, or several together, with the words that it names."""
+    if isinstance(pattern, str):
+        return re.sub("<([a-z]+)>", lambda word: words.get(word[1], word[0]), pattern)
+    return tuple(_spelled(one, words) for one in pattern)
+
+
+PROGRAMS = tuple(_declared())
+FORMATS = tuple(program.format for program in PROGRAMS)

@@ -9,7 +9,7 @@ It looks for what was timed and says so with ``Part.run``; what holds for the wh
 named groups of ``facts`` and ``settings`` tell: n, gpus, ranks, nodes, the simulated time of a step
 as fs or ps, and words for the ``case``. ``<n>`` in a pattern is a number, as a group of that name.
 
-Where the lines of a program say all, patterns of them are enough: see ``lines.py``.
+Where the lines of a program say all, a table of patterns is enough: see ``lines.py``.
 """
 
 from __future__ import annotations
