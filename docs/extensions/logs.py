@@ -11,7 +11,7 @@ from generated import insert
 from sphinx.application import Sphinx
 
 from gpucast.data.formats import PATTERN, logs
-from gpucast.data.formats.logs import lines
+from gpucast.data.formats.logs import programs
 
 
 def described() -> str:
@@ -20,7 +20,7 @@ def described() -> str:
 
 
 def _sections() -> Iterator[str]:
-    about = {program.name: program.about for program in lines.PROGRAMS}
+    about = {program.name: program.about for program in programs.PROGRAMS}
     for module in pkgutil.iter_modules(logs.__path__):
         imported = importlib.import_module(f"{logs.__name__}.{module.name}")
         for form in getattr(imported, "FORMATS", ()):

@@ -22,7 +22,6 @@ from gpucast.data.records import (
     Measurement,
     Note,
     Overlap,
-    Phases,
     Record,
     Skeleton,
     Step,
@@ -230,13 +229,9 @@ class Dataset:
             return matches[0]
         wrong = f"{word(name, value)!r}"
         there = listed(name, matches or known) or "none"
-        raise InputError(
-            f"{wrong} is a part of several: {there}; name more of one"
-            if matches
-            else f"no records of {wrong}; there are: {there}",
-            file=self.name,
-            field=name,
-        )
+        several = f"{wrong} is a part of several: {there}; name more of one"
+        none = f"no records of {wrong}; there are: {there}"
+        raise InputError(several if matches else none, file=self.name, field=name)
 
 
 def from_records(name: str, records: Iterable[Record]) -> Dataset:
@@ -277,12 +272,8 @@ def merged(
                 machines[record.id] = _with_more_of(first, record)
     for entry, file, number in records:
         if entry.machine is not None and entry.machine not in machines:
-            raise InputError(
-                f"{entry.machine!r} is described by no machine record of these files",
-                file=file,
-                line=number,
-                field="machine",
-            )
+            message = f"{entry.machine!r} is described by no machine record of these files"
+            raise InputError(message, file=file, line=number, field="machine")
     messages += _repeated(files)
     return Dataset(name, machines, [entry for entry, _, _ in records], messages, list(understood))
 
@@ -337,11 +328,11 @@ def _with_more_of(first: Machine, again: Machine) -> Machine:
     layer of remote GPUs."""
     caveats = list(dict.fromkeys([*(first.caveats or []), *(again.caveats or [])]))
     sources = list(dict.fromkeys(source for source in (first.source, again.source) if source))
-    changed: dict[str, Any] = {}
-    for key in ("transport", "answered", "inline_bytes"):
-        # Only remote paths of the machine state them.
-        if getattr(first, key) is None and getattr(again, key) is not None:
-            changed[key] = getattr(again, key)
+    changed: dict[str, Any] = {
+        key: getattr(again, key)
+        for key in ("transport", "answered", "inline_bytes")  # which only remote paths state
+        if getattr(first, key) is None
+    }
     if caveats != (first.caveats or []):
         changed["caveats"] = caveats
     if len(sources) > 1 or (sources and first.source is None):
@@ -426,15 +417,10 @@ def rows(kind: str, records: Iterable[Entry]) -> Iterator[tuple[object, ...]]:
             fixed["sample"] = sample
             fixed["seconds"] = seconds
             for phase, column in _PHASES.items():
-                if column in fixed:
-                    fixed[column] = _phase_sample(phases, phase, sample)
+                if column in fixed:  # a program may have timed fewer phases than steps
+                    timed = getattr(phases, phase, None) or ()
+                    fixed[column] = timed[sample] if sample < len(timed) else None
             yield tuple(fixed[name] for name in columns)
-
-
-def _phase_sample(phases: Phases | None, phase: str, sample: int) -> float | None:
-    # A program may have timed fewer phases than steps.
-    samples = getattr(phases, phase, None)
-    return samples[sample] if samples is not None and sample < len(samples) else None
 
 
 FAKE_GPU = "fake GPU "

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import (
-    BinaryFormat,
     Format,
     Imported,
     Options,
@@ -100,21 +99,17 @@ def write_transfers(data: Dataset) -> str:
 
 def expressible(data: Dataset) -> list[Transfer]:
     """Return the transfers that ``write_transfers`` writes."""
-    return [
-        transfer
-        for transfer in data.transfers
-        if transfer.engine == "copy" and transfer.valid and not transfer.concurrent
-    ]
+    by_copies = [transfer for transfer in data.transfers if transfer.engine == "copy"]
+    return [transfer for transfer in by_copies if transfer.valid and not transfer.concurrent]
 
 
 def read_workbook(content: bytes, file: str, options: Options) -> Imported:
     """Read the records of the only sheet with a table, or of ``Options.sheet``. Raises
     InputError."""
-
-    def is_header(names: list[str]) -> bool:
-        return kind_of(names, options.columns) is not None
-
-    return tables.read(from_workbook(content, file, is_header, options.sheet), options)
+    grid = from_workbook(
+        content, file, lambda names: kind_of(names, options.columns) is not None, options.sheet
+    )
+    return tables.read(grid, options)
 
 
 def read_parquet(content: bytes, file: str, options: Options) -> Imported:
@@ -127,6 +122,8 @@ FORMATS = (
            write_steps),
     Format("csv-transfers", "tables of transfers: bytes, seconds, route", detect_transfers,
            read_transfers, write_transfers),
-    BinaryFormat("xlsx", "Excel workbooks (.xlsx)", b"PK\x03\x04", read_workbook),
-    BinaryFormat("parquet", "Parquet files (with pyarrow)", b"PAR1", read_parquet),
+    Format("xlsx", "Excel workbooks (.xlsx)", lambda content: content.startswith(b"PK\x03\x04"),
+           read_workbook, binary=True),
+    Format("parquet", "Parquet files (with pyarrow)", lambda content: content.startswith(b"PAR1"),
+           read_parquet, binary=True),
 )  # fmt: skip

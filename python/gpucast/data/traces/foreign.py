@@ -66,7 +66,10 @@ def process(
     ``flags``: flags of streams, by context and stream.
     """
     calls = _outermost(calls, work, waits)
-    _mark_asynchronous(work, calls, names)
+    # Told by the names of calls, because the formats do not state it.
+    asynchronous = [number for text, number in names.numbers.items() if "Async" in text]
+    numbers = calls["correlation"][calls["name"].isin(asynchronous)]
+    work["asynchronous"] = work["correlation"].isin(numbers).astype("uint8")
     return Process(
         calls=calls, work=_by_start(work), waits=_number_recordings(waits),
         ranges=_by_start(ranges), streams=_streams_of(work, flags), names=names.texts, lost=0,
@@ -105,13 +108,6 @@ def _by_start(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("start_ns", kind="stable", ignore_index=True)
 
 
-def _mark_asynchronous(work: pd.DataFrame, calls: pd.DataFrame, names: Names) -> None:
-    """Mark work as asynchronous by the names of its calls, because the formats do not state it."""
-    asynchronous = [number for text, number in names.numbers.items() if "Async" in text]
-    calls = calls[calls["name"].isin(asynchronous)]
-    work["asynchronous"] = work["correlation"].isin(calls["correlation"]).astype("uint8")
-
-
 def _number_recordings(waits: pd.DataFrame) -> pd.DataFrame:
     """Add the number of the recording to waits for events that lack it.
 
@@ -133,9 +129,7 @@ def _number_recordings(waits: pd.DataFrame) -> pd.DataFrame:
 def _streams_of(work: pd.DataFrame, flags: dict[tuple[int, int], int]) -> pd.DataFrame:
     """The streams of the work; flags by context and stream, 1 (blocking) if not known."""
     keys = work[["context", "device", "stream"]].drop_duplicates()
-    known = [
-        flags.get((context, stream), tables.BLOCKING)
-        for context, _, stream in keys.to_numpy().tolist()
-    ]
-    columns = {name: keys[name].to_numpy() for name in ("context", "device", "stream")}
+    streams = zip(keys["context"].tolist(), keys["stream"].tolist(), strict=True)
+    known = [flags.get(stream, tables.BLOCKING) for stream in streams]
+    columns = {str(name): column for name, column in keys.items()}
     return tables.frame("streams", columns | {"flags": np.array(known)})

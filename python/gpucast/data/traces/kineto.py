@@ -10,6 +10,7 @@ process.
 from __future__ import annotations
 
 import gzip
+import math
 import re
 import zlib
 from collections import Counter
@@ -128,11 +129,8 @@ class _Events:
         plain: dict[str, Any] = {name: event[name] for name in _FIELDS if name in event}
         for name in ("pid", "tid"):
             if not isinstance(plain.get(name), int | float | str | None):
-                raise InputError(
-                    f"{name} must be a number",
-                    file=self.file,
-                    field=f"traceEvents[{self.seen - 1}]",
-                )
+                place = f"traceEvents[{self.seen - 1}]"
+                raise InputError(f"{name} must be a number", file=self.file, field=place)
         given = event.get("args")
         arguments = given if isinstance(given, dict) else {}
         plain["args"] = {name: arguments[name] for name in _READ if name in arguments}
@@ -149,9 +147,8 @@ class _Kineto:
     def trace(self, events: Mapping[str, Events]) -> Trace:
         calls = [event for name in _CALLS for event in events.get(name, ())]
         if not calls or not any(events.get(name) for name in _WORK):
-            what = (
-                "kernels or copies (category kernel)" if calls else "calls (category cuda_runtime)"
-            )
+            what = "kernels or copies (category kernel)"
+            what = what if calls else "calls (category cuda_runtime)"
             raise InputError(f"no {what}: profile with ProfilerActivity.CUDA", file=self.file)
         base = self.document.get("baseTimeNanoseconds")
         if isinstance(base, int) and abs(base) > _LATEST:
@@ -232,25 +229,19 @@ class _Kineto:
 def _framed(table: str, rows: list[tuple[Event, dict[str, int]]]) -> pd.DataFrame:
     """Events as a table: values come from the row's own fields, or else the event's arguments, or
     else are 0."""
-    columns = {name: _ARGUMENTS.get(name, ()) for name in tables.COLUMNS[table]}
-    return tables.frame(
-        table,
-        {
-            name: [own[name] if name in own else _number(event, *said) for event, own in rows]
-            for name, said in columns.items()
-        },
-    )
+    columns: dict[str, object] = {}
+    for name in tables.COLUMNS[table]:
+        said = _ARGUMENTS.get(name, ())
+        columns[name] = [own[name] if name in own else _number(event, *said) for event, own in rows]
+    return tables.frame(table, columns)
 
 
 def _of_kind(event: Event, kind: int, names: foreign.Names) -> dict[str, int]:
     """The specific fields of kernels, copies and memsets."""
     text = str(event.get("name", ""))
     if kind == tables.KERNEL:
-        return {
-            "name": names.number(text),
-            "blocks": _product(event, "grid"),
-            "threads": _product(event, "block"),
-        }
+        blocks, threads = _product(event, "grid"), _product(event, "block")
+        return {"name": names.number(text), "blocks": blocks, "threads": threads}
     if kind == tables.SET:
         memory = _SET.match(text)
         return {"to_memory": foreign.MEMORIES.get(memory[1].lower(), 0) if memory else 0}
@@ -277,8 +268,7 @@ def _number(event: Event, *keys: str) -> int:
 
 
 def _product(event: Event, key: str) -> int:
-    product = 1
     sides = event["args"].get(key)
-    for side in sides if isinstance(sides, list) and len(sides) <= _AXES else ():
-        product *= side if isinstance(side, int) and 0 < side < 2**32 else 1
-    return product % 2**32
+    known = sides if isinstance(sides, list) and len(sides) <= _AXES else []
+    valid = [side for side in known if isinstance(side, int) and 0 < side < 2**32]
+    return math.prod(valid) % 2**32

@@ -69,9 +69,8 @@ class _Files:
         try:
             return from_json(kind, json.loads(self.content[name]()))
         except WrongValueError as error:
-            raise InputError(
-                error.message, file=self.file, field=f"{name}: {error.field}"
-            ) from None
+            field = f"{name}: {error.field}"
+            raise InputError(error.message, file=self.file, field=field) from None
         except (ValueError, RecursionError) as error:
             raise InputError(f"is no JSON ({error})", file=self.file, field=name) from None
 
@@ -111,9 +110,8 @@ def is_trace(path: PathLike) -> bool:
     """Return whether a file or folder looks like one that ``read`` accepts."""
     try:
         if Path(path).is_dir():
-            return any(
-                name == _RUN or _of_process(name) for name in _folder(Path(path), "").content
-            )
+            names = _folder(Path(path), "").content
+            return _RUN in names or any(map(_of_process, names))
         with open(path, "rb") as stream:
             head = stream.read(4096)
         if head.startswith(_ZIP):
@@ -161,9 +159,8 @@ def _trace(files: _Files) -> Trace:
         raise InputError("is no trace: it has no run.json", file=files.file)
     run = RunDescription("cupti") if bare else files.json(_RUN, RunDescription)
     if run.schema != SCHEMA:
-        raise InputError(
-            f"is {run.schema!r}; this gpucast reads {SCHEMA!r}", file=files.file, field=_RUN
-        )
+        message = f"is {run.schema!r}; this gpucast reads {SCHEMA!r}"
+        raise InputError(message, file=files.file, field=_RUN)
     limits.PROCESSES.check(len(numbers), files.file)
     processes = tuple(_process(files, str(number)) for number in numbers)
     if not processes:

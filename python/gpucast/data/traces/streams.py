@@ -30,11 +30,8 @@ class Place:
 
     def error(self, message: str, column: str | None = None) -> InputError:
         """Return an error at this place."""
-        return InputError(
-            message,
-            file=self.file,
-            field=self.table if column is None else f"{self.table}: {column}",
-        )
+        field = self.table if column is None else f"{self.table}: {column}"
+        return InputError(message, file=self.file, field=field)
 
 
 def rows_of(content: bytes, table: str, place: Place) -> tuple[pd.DataFrame, bool]:

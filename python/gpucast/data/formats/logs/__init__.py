@@ -1,4 +1,4 @@
-"""Logs of programs that people run: a module a program, or a table of one of the TOML files.
+"""Logs of programs that people run: tables of the TOML files, and modules that read some of them.
 
-To add one, see ``log.py`` and ``lines.py``; nothing else has to be changed.
+To add one, see ``programs.py``; nothing else has to be changed.
 """

@@ -1,9 +1,5 @@
 """Programs that print how fast they are line by line, stated by patterns of their lines alone.
 
-Each program is a table of ``training.toml``, ``simulations.toml`` or ``benchmarks.toml``: the
-fields of ``Printed`` by its name. In patterns, ``<word>`` stands for the text of that name in
-``words`` of the file or the program, and a pattern ``<name>`` for those of ``lists``.
-
 The named groups of a pattern say what a number is: ``<ms>`` in a pattern is a number of that name.
 What a line says holds until another line says it anew, and a line with a time is a sample. What
 ``facts`` find holds for the lines before it, too, if none of these says it:
@@ -41,10 +37,9 @@ import datetime
 import math
 import re
 import statistics
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from gpucast.data.formats.logs import runs
@@ -83,7 +78,6 @@ class Printed(Log):
     """A log whose lines say all.
 
     Attributes:
-        about: what users read of it.
         lines: patterns of what stands in one line; also the marks, where these are not stated.
         averages_of: the group that numbers what times are averages of, so that the last says all.
         job: whether a step is the whole run, as people compare them: ``total`` has no steps.
@@ -91,7 +85,6 @@ class Printed(Log):
         line_a_step: whether each line with ``elapsed`` is one step.
     """
 
-    about: str
     lines: tuple[str, ...]
     read: Callable[[Part], None] = field(default=lambda part: read(part))
     averages_of: str | None = None
@@ -141,19 +134,17 @@ def read(part: Part) -> None:
         _add(part, log, steady(samples) if log.warms else samples, _work(kinds))
     if ranked[:1] == ["total"] and log.job:
         part.remark("times the whole run, which is taken as one step", "steps", Kind.READ_AS)
-    for last in (part.last(line) for line in log.lines if "<passed>" in line):
-        if last is not None:
-            worked, passed = float(last["elapsed"]), float(last["passed"])
-            if passed - 1 > 1.1 * worked:
-                text = f"its clock says {passed:g} s where its processors worked {worked:g} s"
-                part.remark(f"{text}: steps are of these, without waits", "seconds", Kind.READ_AS)
+    clocks = [last for line in log.lines if "<passed>" in line and (last := part.last(line))]
+    for worked, passed in ((float(last["elapsed"]), float(last["passed"])) for last in clocks):
+        if passed - 1 > 1.1 * worked:
+            text = f"its clock says {passed:g} s where its processors worked {worked:g} s"
+            part.remark(f"{text}: steps are of these, without waits", "seconds", Kind.READ_AS)
 
 
 def _rounding(kind: str, samples: list[Sample]) -> float:
     """What digits round away of a kind's times; of the mean, where they are differences."""
-    return min(sample.rounding for sample in samples) / (
-        len(samples) if kind in ("elapsed", "clock") else 1
-    )
+    count = len(samples) if kind in ("elapsed", "clock") else 1
+    return min(sample.rounding for sample in samples) / count
 
 
 def _work(kinds: Mapping[str, list[Sample]]) -> float | None:
@@ -192,16 +183,16 @@ def _add(part: Part, log: Printed, samples: list[Sample], work: float | None) ->
     run = part.found.runs[-1]
     share = (run.n or 0) / (run.gpus or 1 if run.work == "each" else 1)
     read_as = share * statistics.median(run.seconds)
-    by_clock = clocked((sample.step, part.line_at(sample.place)) for sample in samples)
+    places = ((sample.step, sample.place) for sample in samples)
+    by_clock = clocked((step, runs.line_at(part.text, place, place)) for step, place in places)
     if run.work and share and by_clock is not None and not agree(by_clock, read_as):
         part.remark(
             f"by the time of day of its lines a step takes {duration(by_clock)}, by its rates "
             f"{duration(read_as)}: is {run.n:g} the size of a step?", "steps", Kind.DATA,
         )  # fmt: skip
-    if len(samples) == 1 and log.warms and last.kind in (*_PER_SECOND, *_RATES) and not last.whole:
-        step = last.step is None or last.step <= 1
-        if step and log.averages_of is None:
-            part.remark("times one step alone, which may include start-up", "steps", Kind.READ_AS)
+    may_warm = log.warms and log.averages_of is None and last.kind in (*_PER_SECOND, *_RATES)
+    if may_warm and len(samples) == 1 and not last.whole and (last.step or 0) <= 1:
+        part.remark("times one step alone, which may include start-up", "steps", Kind.READ_AS)
 
 
 _TIME_OF_DAY = re.compile(r"(?<![\d:])([0-9]{2}):([0-9]{2}):([0-9]{2}(?:[.,][0-9]+)?)(?![\d:])")
@@ -263,7 +254,8 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
             value = _value(kind, told[kind])
             if value is None or value <= 0:
                 continue
-            width = runs.rounding(told[kind].replace(",", "")) if _plain(told[kind]) else 0.0
+            is_number = runs.number(told[kind]) is not None
+            width = runs.rounding(told[kind].replace(",", "")) if is_number else 0.0
             if kind in ("elapsed", "clock", "since"):
                 if step is None:
                     continue
@@ -322,23 +314,14 @@ def _lines(part: Part, log: Printed) -> Iterator[tuple[int, Known]]:
 
 def _value(kind: str, text: str) -> float | None:
     if kind == "clock":
-        return _clock(text)
+        with suppress(ValueError):
+            moment = datetime.datetime.fromisoformat(text.replace("/", "-").replace(",", "."))
+            return moment.timestamp()
+        return None
     value = runs.number(text)
     if value is None and kind in ("duration", "total", "elapsed", "since"):
         value = spelled_time(text)
     return value / _PER_SECOND.get(kind, 1.0) if value is not None else None
-
-
-def _plain(text: str) -> bool:
-    return runs.number(text) is not None
-
-
-def _clock(text: str) -> float | None:
-    text = re.sub("[/]", "-", text).replace(",", ".")
-    try:
-        return datetime.datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return None
 
 
 def steady(samples: list[Sample], first: bool = True) -> list[Sample]:
@@ -406,14 +389,14 @@ def _facts(known: Known, work: float | None = None) -> dict[str, Any]:
 
 def _size(known: Known, product: Callable[..., float | None]) -> float | None:
     """n, or what follows from its parts."""
-    levels = [float(text.replace(",", "")) for name, text in known.items() if _CELLS in name]
-    whole = product("whole_work") or product("whole_rate", "total")
+    levels = [runs.number(text) for name, text in known.items() if _CELLS in name]
+    whole = product("whole_work") if "whole_work" in known else product("whole_rate", "total")
     steps = product("steps")
     return (
         product("n")
         or (grid(known["grid"]) if "grid" in known else None)
         or product("nx", "ny", "nz")
-        or sum(levels)
+        or (sum(cells for cells in levels if cells) if None not in levels else None)
         or (round(whole / steps) if whole and steps else None)
         or None
     )
@@ -438,28 +421,3 @@ def _gpus(known: Known, product: Callable[..., float | None]) -> float | None:
         or (round(rate / of_one) if rate and of_one else None)
         or (round(batch / max(1.0, share)) if batch and (share := product("share")) else None)
     )
-
-
-def _declared() -> Iterator[Printed]:
-    """The programs of the files beside this one."""
-    for file in sorted(Path(__file__).parent.glob("*.toml")):
-        programs = tomllib.loads(file.read_text(encoding="utf-8"))
-        words, lists = programs.pop("words", {}), programs.pop("lists", {})
-        for name, stated in programs.items():
-            own = words | stated.pop("words", {})
-            for key in ("lines", "facts", "marks"):
-                listed = stated.get(key, stated["lines"] if key == "marks" else [])
-                spliced = [one for item in listed for one in lists.get(str(item)[1:-1], [item])]
-                stated[key] = tuple(_spelled(item, own) for item in spliced)
-            yield Printed(name=name, **stated)
-
-
-def _spelled(pattern: Any, words: Mapping[str, str]) -> Any:
-    """A pattern, or several together, with the words that it names."""
-    if isinstance(pattern, str):
-        return re.sub("<([a-z]+)>", lambda word: words.get(word[1], word[0]), pattern)
-    return tuple(_spelled(one, words) for one in pattern)
-
-
-PROGRAMS = tuple(_declared())
-FORMATS = tuple(program.format for program in PROGRAMS)

@@ -19,6 +19,7 @@ import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from gpucast.data.formats import PATTERN, Format, Imported, Options
 from gpucast.data.formats.logs import runs
@@ -82,11 +83,6 @@ _NO_UNITS_IN_PROSE = {"min", "second", "minute", "hour", "day"}
 """What is no unit by itself among other words: the second step, the least of each day."""
 
 
-def detect(text: str) -> bool:
-    """Never: only ``--regex`` says what a text holds."""
-    return False
-
-
 def read(text: str, file: str, options: Options) -> Imported:
     """Records of the matches. Raises InputError."""
     if options.regex is None:
@@ -128,10 +124,14 @@ def read(text: str, file: str, options: Options) -> Imported:
         )
         if name == TIME:
             seconds /= float(str(known.get("steps", 1)))
-        key = tuple(known.get(name) for name in ("n", "gpus", "nodes", "ranks", "case", "program"))
+        of_run: dict[str, Any] = {name: known.get(name) for name in runs.NAMES}
+        key = tuple(of_run.values())
         if key not in cells:
-            cells[key] = (_run(known, counted, line, len(cells), work), [])
-        cells[key][1].append(_sample(match, line, seconds))
+            run = Run(
+                line=line, seconds=(), unit=counted, execution=len(cells), work=work, **of_run
+            )
+            cells[key] = (run, [])
+        cells[key][1].append(Sample("seconds", line, _step(_line(match)), seconds, 0.0, {}))
     timed = TIME in pattern.groupindex and "steps" not in pattern.groupindex
     whole = timed and options.steps is not None
     for run, samples in cells.values():
@@ -169,8 +169,8 @@ def of_epochs(matches: list[re.Match[str]]) -> bool:
         before, epoch = _before(match), _EPOCH.search(_before(match))
         if (
             epoch is None
-            or _step(_line(match)) is not None
             or _OF_ONE.search(before[epoch.end() :])
+            or _step(_line(match)) is not None
         ):
             return False
         epochs.append(int(epoch[1]))
@@ -188,12 +188,7 @@ def _before(match: re.Match[str]) -> str:
 
 
 def _line(match: re.Match[str]) -> str:
-    end = match.string.find("\n", match.end())
-    return match.string[match.string.rfind("\n", 0, match.start()) + 1 : end if end > 0 else None]
-
-
-def _sample(match: re.Match[str], line: int, seconds: float) -> Sample:
-    return Sample("seconds", line, _step(_line(match)), seconds, 0.0, {})
+    return runs.line_at(match.string, match.start(), match.end())
 
 
 def _step(line: str) -> float | None:
@@ -445,14 +440,5 @@ def _seconds(
     return seconds, unit.name.partition("/")[0], "each" if unit.share else "n"
 
 
-def _run(
-    known: dict[str, object], counted: str | None, line: int, number: int, work: str | None
-) -> Run:
-    """A run, without its samples."""
-    values = {name: known.get(name) for name in ("n", "gpus", "nodes", "ranks", "case", "program")}
-    return Run(line=line, seconds=(), unit=counted, execution=number, work=work, **values)  # type: ignore[arg-type]
-
-
-FORMATS = (
-    Format(PATTERN, "any text, by --regex", detect, read, log=True),
-)  # fmt: skip
+# Only --regex says what a text holds.
+FORMATS = (Format(PATTERN, "any text, by --regex", lambda text: False, read, log=True),)

@@ -232,23 +232,16 @@ def _from_name(file: str, pattern: str | None) -> dict[str, object]:
     if pattern is None:
         return {}
     match = compiled(pattern, "--from-name", NAMES).search(file)
-    if match is None:
-        return {}
     values: dict[str, object] = {}
-    for name, text in match.groupdict().items():
-        if text is None:
-            continue
-        if name in ("case", "program"):
+    for name, text in match.groupdict().items() if match else ():
+        if text is not None and name in ("case", "program"):
             values[name] = text
-            continue
-        value = decimal(text)
-        if (
-            value is None
-            or value <= 0
-            or (name in ("gpus", "nodes", "ranks") and not value.is_integer())
-        ):
-            raise InputError(f"{name} = {text!r} is no such number", file=file, field="--from-name")
-        values[name] = int(value) if value.is_integer() else value
+        elif text is not None:
+            value = decimal(text) or 0.0
+            if value <= 0 or (name != "n" and not value.is_integer()):
+                message = f"{name} = {text!r} is no such number"
+                raise InputError(message, file=file, field="--from-name")
+            values[name] = int(value) if value.is_integer() else value
     return values
 
 
@@ -336,17 +329,8 @@ def _missing(run: Run, file: str) -> UnclearError | None:
 
 
 _STEP = (
-    "program",
-    "case",
-    "n",
-    "unit",
-    "gpus",
-    "nodes",
-    "ranks",
-    "timestep",
-    "uncertainty",
-    "caveat",
-)
+    "program", "case", "n", "unit", "gpus", "nodes", "ranks", "timestep", "uncertainty", "caveat"
+)  # fmt: skip
 """Fields that a run and its record share."""
 
 
@@ -375,22 +359,24 @@ def number(text: str) -> float | None:
     return decimal(text.replace(",", ""))
 
 
-def last_digit(text: str) -> float:
-    """One of a printed number's last digit."""
-    digits, _, exponent = text.lower().partition("e")
-    return float(f"1e{int(exponent or 0) - len(digits.partition('.')[2])}")
-
-
 def rounding(text: str) -> float:
     """The relative half-width of what a printed number's last digit rounds away."""
+    digits, _, exponent = text.lower().partition("e")
+    last_digit = float(f"1e{int(exponent or 0) - len(digits.partition('.')[2])}")
     value = abs(float(text))
-    return 0.5 * last_digit(text) / value if value else 0.0
+    return 0.5 * last_digit / value if value else 0.0
 
 
 def rounding_of_six(value: float) -> float:
     """The same of a number printed with six significant digits, of which final zeros are left out
     (C's ``%g``)."""
     return 0.5 * float(10 ** (math.floor(math.log10(value)) - 5)) / value
+
+
+def line_at(text: str, begin: int, end: int) -> str:
+    """The line, or the lines, of a part of a text."""
+    behind = text.find("\n", end)
+    return text[text.rfind("\n", 0, begin) + 1 : behind if behind >= 0 else None]
 
 
 class Lines:
