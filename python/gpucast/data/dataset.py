@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from gpucast.data import jsonl
 from gpucast.data.records import (
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 FrameKind = Literal["step", "transfer", "launch", "overlap", "skeleton", "host_memory"]
-FRAME_KINDS: tuple[FrameKind, ...] = get_args(FrameKind)
 
 _R = TypeVar("_R", Transfer, Launch, Step, Overlap, Skeleton, HostMemory, Note)
 
@@ -107,11 +106,6 @@ class Dataset:
         lines = [*in_words(self.records), *self.understood]
         warnings = [f"warning: {warning}" for warning in self.warnings]
         return html_listing(f"Dataset {self.name}", [*lines, *warnings])
-
-    @cached_property
-    def derived(self) -> dict[tuple[object, ...], Any]:
-        """A cache of results that were derived from these records."""
-        return {}
 
     @cached_property
     def digest(self) -> str:

@@ -29,8 +29,8 @@ class GpuKind:
         memory: bytes; ``bandwidth``: of it, bytes/s.
         peaks: flop/s by precision, without sparsity; of matrix units for tf32, fp16 and bf16. A
             precision that it has not is not there.
-        sms, clock: multiprocessors (compute units), Hz of their boost clock.
-        interconnect, link: to other GPUs, bytes/s both ways together.
+        sms: multiprocessors (compute units).
+        link: to other GPUs, bytes/s both ways together.
         power: W at most.
         source: where the figures are from.
     """
@@ -42,8 +42,6 @@ class GpuKind:
     bandwidth: float
     peaks: dict[str, float]
     sms: int
-    clock: float
-    interconnect: str
     link: float
     power: float
     source: str
@@ -62,8 +60,8 @@ class Timing:
 
 
 _QUANTITIES = {
-    "memory": ("memory_gb", 1e9), "bandwidth": ("bandwidth_gb_s", 1e9), "clock": ("boost_mhz", 1e6),
-    "link": ("link_gb_s", 1e9), "power": ("power_w", 1.0),
+    "memory": ("memory_gb", 1e9), "bandwidth": ("bandwidth_gb_s", 1e9), "link": ("link_gb_s", 1e9),
+    "power": ("power_w", 1.0),
 }  # fmt: skip
 """Columns of quantities, and what their units are in SI."""
 
@@ -77,7 +75,7 @@ def catalogue() -> dict[str, GpuKind]:
         stated: dict[str, Any] = {
             field: float(row[column]) * unit for field, (column, unit) in _QUANTITIES.items()
         }
-        stated |= {field: row[field] for field in ("architecture", "interconnect", "source")}
+        stated |= {field: row[field] for field in ("architecture", "source")}
         kinds[row["kind"]] = GpuKind(
             name=row["kind"],
             aliases=tuple(row["aliases"].split(";")),

@@ -267,42 +267,40 @@ def read_file(path: str, options: Options, name: str | None = None) -> tuple[Imp
         raise InputError(f"{name!r} is unknown; it is one of {', '.join(known)}", field="--format")
     form = recognized(content, path, options, name)
     if form is None:
-        way, sure = _way_in(content)
-        busy = None if sure else of_utilization(printed(content[:_LOOKED_AT]))
-        raise InputError(busy or f"is of no known format; {way}", file=path)
+        raise InputError(_unknown(content), file=path)
     given = content if form.binary else printed(content) if form.log else _text(content, path)
     return form.read(given, path, options), form
 
 
-def _way_in(content: bytes) -> tuple[str, bool]:
-    """What one may do with a file of no known format, and whether it speaks of steps."""
+def _unknown(content: bytes) -> str:
+    """What to say of a file of no known format, and what one may do with it."""
     from gpucast.data.formats.logs.suggested import options
+    from gpucast.data.formats.tables.columns import may_be_rate, shown
+    from gpucast.data.formats.tables.grid import table_names
 
     text = printed(content[: 1 << 20])
     made = options(text)
-    if made is not None:
-        return f"if it is a log, this may read it: {made}", False
-    from gpucast.data.formats.tables.grid import table_names
-
-    names = table_names(text)
-    if names:
-        from gpucast.data.formats.tables.columns import may_be_rate, shown
-
-        rates = sorted(filter(may_be_rate, names), key=lambda name: "cpu" in name.casefold())
-        if rates:
-            others = f" (or {', '.join(map(shown, rates[1:4]))})" if rates[1:] else ""
-            column = f"--columns seconds={shown(rates[0])}{others}"
-            return f"import with {column} -n SIZE (or n=COLUMN)", True
-        return (
+    names = table_names(text) if made is None else []
+    rates = sorted(filter(may_be_rate, names), key=lambda name: "cpu" in name.casefold())
+    if rates:
+        others = f" (or {', '.join(map(shown, rates[1:4]))})" if rates[1:] else ""
+        column = f"--columns seconds={shown(rates[0])}{others}"
+        way = f"import with {column} -n SIZE (or n=COLUMN)"
+    elif (busy := of_utilization(printed(content[:_LOOKED_AT]))) is not None:
+        return busy
+    elif made is not None:
+        way = f"if it is a log, this may read it: {made}"
+    elif names:
+        way = (
             f"of its columns {', '.join(names)} say which are what: "
-            "--columns n=COLUMN,gpus=COLUMN,seconds=COLUMN:UNIT",
-            False,
+            "--columns n=COLUMN,gpus=COLUMN,seconds=COLUMN:UNIT"
         )
-    return (
-        "a table needs a header line such as n,gpus,seconds, or its columns named with --columns; "
-        "a log is read by --regex, such as 'step time (?P<seconds>[0-9.]+)'",
-        False,
-    )
+    else:
+        way = (
+            "a table needs a header line such as n,gpus,seconds, or its columns named with "
+            "--columns; a log is read by --regex, such as 'step time (?P<seconds>[0-9.]+)'"
+        )
+    return f"is of no known format; {way}"
 
 
 _MONITORED = re.compile(

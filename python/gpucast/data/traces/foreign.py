@@ -4,8 +4,6 @@ number."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,24 +30,12 @@ MEMORIES = {
 """Kinds of memory by the words of Nsight Systems and Kineto."""
 
 
-@dataclass
-class Names:
-    """Texts, numbered from 1."""
+class Names(dict[str, int]):
+    """Numbers of texts, from 1, in the order in which they are asked for."""
 
-    numbers: dict[str, int] = field(default_factory=dict)
-
-    def number(self, text: str) -> int:
-        """Return the number of a text, always the same."""
-        return self.numbers.setdefault(text, len(self.numbers) + 1)
-
-    def all_of(self, texts: Iterable[str]) -> list[int]:
-        """Return the number of each text."""
-        return [self.number(text) for text in texts]
-
-    @property
-    def texts(self) -> dict[int, str]:
-        """Return the texts by number."""
-        return {number: text for text, number in self.numbers.items()}
+    def __missing__(self, text: str) -> int:
+        self[text] = len(self) + 1
+        return self[text]
 
 
 def call_name(text: str) -> str:
@@ -67,13 +53,13 @@ def process(
     """
     calls = _outermost(calls, work, waits)
     # Told by the names of calls, because the formats do not state it.
-    asynchronous = [number for text, number in names.numbers.items() if "Async" in text]
+    asynchronous = [number for text, number in names.items() if "Async" in text]
     numbers = calls["correlation"][calls["name"].isin(asynchronous)]
     work["asynchronous"] = work["correlation"].isin(numbers).astype("uint8")
     return Process(
         calls=calls, work=_by_start(work), waits=_number_recordings(waits),
-        ranges=_by_start(ranges), streams=_streams_of(work, flags), names=names.texts, lost=0,
-        ended="exit", **facts,
+        ranges=_by_start(ranges), streams=_streams_of(work, flags), lost=0,
+        names={number: text for text, number in names.items()}, ended="exit", **facts,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from gpucast.data.formats import Format, Imported, Options
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.runs import Found, Lines, Run
+from gpucast.data.formats.logs.runs import Found, Run, lines_of
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, remark
 
@@ -80,9 +80,9 @@ class Log:
 
     def parse(self, text: str) -> Found:
         """What a text holds. Raises InputError."""
-        found, lines = Found(), Lines(text)
+        found, line_of = Found(), lines_of(text)
         for number, (begin, part_text) in enumerate(parts(text, self.start, self.end)):
-            part = Part(self, part_text, begin, number, lines, found)
+            part = Part(self, part_text, begin, number, line_of, found)
             before = len(found.runs)
             self.read(part)
             if len(found.runs) > before:
@@ -111,14 +111,14 @@ class Part:
     Attributes:
         log: as which it is read.
         text: of it; ``begin``: its place in the log; ``number``: of the start.
-        lines, found: of the log.
+        line_of: the line of a place in the log; found: of the log.
     """
 
     log: Log
     text: str
     begin: int
     number: int
-    lines: Lines
+    line_of: Callable[[int], int]
     found: Found
 
     def find(self, pattern: str, place: int = 0) -> re.Match[str] | None:
@@ -136,7 +136,7 @@ class Part:
 
     def line(self, place: int) -> int:
         """The line in the log of a place in the part."""
-        return self.lines.of(self.begin + place)
+        return self.line_of(self.begin + place)
 
     @cached_property
     def facts(self) -> dict[str, str]:

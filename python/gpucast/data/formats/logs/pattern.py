@@ -27,7 +27,7 @@ from gpucast.data.formats.logs.lines import Sample, agree, clocked, steady
 from gpucast.data.formats.logs.runs import Found, Run
 from gpucast.data.formats.tables import numbers, units
 from gpucast.data.formats.tables.columns import TIME
-from gpucast.data.formats.tables.steps import LONG_STEP
+from gpucast.data.formats.tables.steps import of_long_steps
 from gpucast.data.records import Step
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, Remark, remark
@@ -100,10 +100,10 @@ def read(text: str, file: str, options: Options) -> Imported:
     stated = runs.named(file, options)
     known: dict[str, object] = {**stated.given, **stated.named}
     cells: dict[tuple[object, ...], tuple[Run, list[Sample]]] = {}
-    lines = runs.Lines(text)
+    line_of = runs.lines_of(text)
     beside: dict[str, None] = {}
     for match in matches:
-        line = lines.of(match.start())
+        line = line_of(match.start())
         values = dict(_values(match, decimal, file, line))
         times = {name: values.pop(name) for name in _TIMES if name in values}
         known.update(values)
@@ -146,7 +146,9 @@ def read(text: str, file: str, options: Options) -> Imported:
     found.remarks += _parts_of_steps(matches)
     found.remarks += _far_apart(samples for _, samples in cells.values())
     if not (whole or beside or stated_unit or "unit" in pattern.groupindex):
-        _ask_about_long_steps(found.runs, file)
+        seconds_of_all = [sample for run in found.runs for sample in run.seconds]
+        if (asked := of_long_steps(seconds_of_all, "seconds", "s")) is not None:
+            raise InputError(asked, file=file, line=found.runs[0].line, field="seconds")
     made = runs.imported(found, file, options)
     made.notes.extend(f"times are read as {unit}, which stands beside them" for unit in beside)
     if by_clock is not None and len(made.entries) == 1 and isinstance(made.entries[0], Step):
@@ -362,20 +364,6 @@ def _words_behind(match: re.Match[str]) -> Iterator[tuple[re.Match[str], bool]]:
 def _among_extremes(words: list[re.Match[str]]) -> bool:
     """Whether ``min`` among these is the least time."""
     return not {"max", "avg", "mean", "median"}.isdisjoint(word[0].casefold() for word in words)
-
-
-def _ask_about_long_steps(timed: list[Run], file: str) -> None:
-    median = statistics.median(sample for run in timed for sample in run.seconds) if timed else 0.0
-    if median < LONG_STEP:
-        return
-    raise InputError(
-        f"the median step takes {duration(median)}; if that is right, import with --columns "
-        "seconds=seconds:s, if these are milliseconds, with --columns seconds=seconds:ms, if "
-        "microseconds, with --columns seconds=seconds:us",
-        file=file,
-        line=timed[0].line,
-        field="seconds",
-    )
 
 
 def _decimal(matches: list[re.Match[str]], file: str, options: Options) -> numbers.Decimal:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -199,13 +200,6 @@ class Stated:
     given: Mapping[str, object]
     options: Options
 
-    def given_of(self, run: Run) -> Mapping[str, object]:
-        """What completes a run; GPUs of each node give those of runs whose nodes are known."""
-        nodes, per_node = self.named.get("nodes", run.nodes), gpus_of_node(self.options)
-        if per_node is None or not isinstance(nodes, int):
-            return self.given
-        return {**self.given, "gpus": nodes * per_node}
-
 
 _GIVEN = {
     "n": "size", "gpus": "gpus", "timestep": "timestep", "program": "program", "case": "case",
@@ -265,7 +259,11 @@ def completed(run: Run, stated: Stated, contradicted: list[Remark]) -> Run:
     """The run with the gaps filled; ``contradicted`` collects where the user says other than the
     log."""
     values: dict[str, Any] = dict(stated.named)
-    for name, value in stated.given_of(run).items():
+    given = dict(stated.given)
+    nodes, per_node = stated.named.get("nodes", run.nodes), gpus_of_node(stated.options)
+    if per_node is not None and isinstance(nodes, int):
+        given["gpus"] = nodes * per_node
+    for name, value in given.items():
         known = getattr(run, name)
         if name in values or known == value:
             continue
@@ -379,18 +377,7 @@ def line_at(text: str, begin: int, end: int) -> str:
     return text[text.rfind("\n", 0, begin) + 1 : behind if behind >= 0 else None]
 
 
-class Lines:
-    """Line numbers of places in a text, which is cheaper than splitting it."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._line = 1
-
-    def of(self, place: int) -> int:
-        """The number of the line, from 1, that holds the character at ``place``."""
-        if place < self._at:
-            self._at, self._line = 0, 1
-        self._line += self._text.count("\n", self._at, place)
-        self._at = place
-        return self._line
+def lines_of(text: str) -> Callable[[int], int]:
+    """Tells the number of the line, from 1, that holds a place of the text."""
+    ends = [match.start() for match in re.finditer("\n", text)]
+    return lambda place: bisect_left(ends, place) + 1

@@ -185,16 +185,11 @@ def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str
     if given:
         present = {normalized(name) for name in names}
         wanted = {normalized(_split(column, names)[0]) for column in given.values()}
-        if wanted & present:
-            return "steps"
-        return "steps" if "*" in wanted and counts_across(names) else None
+        is_there = wanted & present or ("*" in wanted and counts_across(names))
+        return "steps" if is_there else None
     counted = roles & {"nodes", "ranks"} and (roles & {TIME, "run"} or _are_words(names))
-    if roles & {"n", "gpus"} or counted:
-        return "steps"
-    rates = (of_name(name) for name in names)
-    if any(unit is not None and unit.rank > 1 for unit in rates):
-        return "steps"
-    return "steps" if _across(names) else None
+    timed = any((unit := of_name(name)) is not None and unit.rank > 1 for name in names)
+    return "steps" if roles & {"n", "gpus"} or counted or timed or _across(names) else None
 
 
 def _are_words(names: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ import os
 import re
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -129,7 +129,12 @@ def read(grid: Grid, options: Options) -> Imported:
         why *= grid.file.endswith((".xlsx", ".xlsm"))
         raise InputError(f"no row has a time{why}", file=grid.file, field=time.name)
     if not any(rival.unit and rival.unit.rank == RATE_OF_WORK for rival in columns.rivals.values()):
-        _ask_about_long_steps(entries, time, grid)  # else a rate says the same
+        # Else a rate says the same.
+        samples = [sample for entry in entries for sample in getattr(entry, TIME)]
+        unit = time.unit.name if time.unit is not None else ""
+        asked = of_long_steps(samples, grid.times or shown(time.name), unit)
+        if asked is not None and not time.confirmed:
+            raise grid.error(asked, time.name)
     _ask_about_shares(entries, columns, options, grid)
     _ask_about_tokens(columns, grid)
     entries = _on_one_machine(entries)
@@ -527,18 +532,13 @@ _NEAR = 5
 """Lines above a table that may be its title."""
 
 
-def _ask_about_long_steps(entries: list[Entry], time: Column, grid: Grid) -> None:
-    if time.confirmed:
-        return
-    samples = [sample for entry in entries for sample in getattr(entry, TIME)]
-    median = statistics.median(samples)
+def of_long_steps(samples: Sequence[float], column: str, unit: str) -> str | None:
+    """What to ask where steps (s) take so long as hardly any do; None: they do not."""
+    median = statistics.median(samples) if samples else 0.0
     if median < LONG_STEP:
-        return
-    assert time.unit is not None  # a column of times has one
-    answer = f"--columns seconds={grid.times or shown(time.name)}"
-    raise grid.error(
-        f"the median step takes {duration(median)}; if that is right, import with "
-        f"{answer}:{time.unit.name}, if these are milliseconds, with {answer}:ms, if microseconds, "
-        f"with {answer}:us",
-        time.name,
+        return None
+    right, ms, us = (f"--columns seconds={column}:{name}" for name in (unit, "ms", "us"))
+    return (
+        f"the median step takes {duration(median)}; if that is right, import with {right}, if "
+        f"these are milliseconds, with {ms}, if microseconds, with {us}"
     )
