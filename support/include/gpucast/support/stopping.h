@@ -23,7 +23,7 @@ class StopByInterval {
   struct Options {
     double relative_half_width = 0.01;
     std::size_t min_samples = 6;
-    double min_seconds = 0;                                        // sum of the samples
+    double min_seconds = 0;  // sum of the samples
     double max_seconds = std::numeric_limits<double>::infinity();
   };
 
