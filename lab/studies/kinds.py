@@ -194,7 +194,7 @@ def families_table(told: Mapping[int, Sequence[Judged]]) -> list[str]:
 
 
 def visited() -> pd.DataFrame:
-    """Visits of cells on one H100 and H200 after another: a row a visit."""
+    """Times of the dataset's visits on both kinds: a row a visit."""
     data = gpucast.load("h100-h200")
     kinds_of = {"h100": "H100-SXM5", "h200": "H200-SXM5"}
     return pd.DataFrame(

@@ -145,8 +145,12 @@ def transfers(
     machine: str,
     short: tuple[float, int] | None = None,
 ) -> Program:
-    """Start measuring all transfers, launches and host memory, or (``short``) transfers of up to so
-    many bytes and launches for so many seconds, without the scatter from run to run."""
+    """Start measuring all transfers, launches and host memory.
+
+    Args:
+        short: seconds and largest transfer (bytes) of a suite of transfers and launches alone, which
+            skips the scatter from run to run.
+    """
     words = [find(MICROBENCH), "measure", *path.engine, *_labels(path, machine)]
     if short is not None:
         words += ["--what", "transfers,launches,skeleton", "--fresh", "0"]
