@@ -148,8 +148,8 @@ def transfers(
     """Start measuring all transfers, launches and host memory.
 
     Args:
-        short: seconds and largest transfer (bytes) of a suite of transfers and launches alone, which
-            skips the scatter from run to run.
+        short: seconds and largest transfer (bytes) of a suite of transfers and launches alone,
+            which skips the scatter from run to run.
     """
     words = [find(MICROBENCH), "measure", *path.engine, *_labels(path, machine)]
     if short is not None:
