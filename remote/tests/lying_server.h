@@ -50,8 +50,6 @@ class LyingServer {
     for (std::thread& thread : serving_)
       thread.join();
   }
-  LyingServer(const LyingServer&) = delete;
-  LyingServer& operator=(const LyingServer&) = delete;
 
   Endpoint endpoint() const { return {.host = "127.0.0.1", .port = std::to_string(port_)}; }
   std::size_t sent() const { return sent_; }

@@ -51,8 +51,6 @@ class BulkConnections {
     shut_down();
     join();
   }
-  BulkConnections(const BulkConnections&) = delete;
-  BulkConnections& operator=(const BulkConnections&) = delete;
 
   std::size_t size() const { return connections_.size(); }
 

@@ -68,8 +68,6 @@ class GraphExec {
  public:
   explicit GraphExec(const ProgramGraph& graph, unsigned long long its_flags);
   ~GraphExec();
-  GraphExec(const GraphExec&) = delete;
-  GraphExec& operator=(const GraphExec&) = delete;
 
   // Sends the parts to the GPUs; to be called once, before anything else.
   void make_ready();

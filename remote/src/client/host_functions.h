@@ -28,10 +28,7 @@ class HostFunctions {
   // Whether this thread is running one: it must not call the runtime then.
   static bool in_one() { return runs_one(); }
 
-  HostFunctions() = default;
   ~HostFunctions() { close(); }
-  HostFunctions(const HostFunctions&) = delete;
-  HostFunctions& operator=(const HostFunctions&) = delete;
 
   // A status other than 0: the GPU has failed, and its stream never reaches the function.
   using Body = std::function<void(Status)>;

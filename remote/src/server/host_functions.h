@@ -21,13 +21,10 @@ namespace gpucast::remote::server {
 
 class HostFunctions {
  public:
-  HostFunctions() = default;
   ~HostFunctions() {
     if (connection_) connection_->shut_down();
     if (listener_.joinable()) listener_.join();
   }
-  HostFunctions(const HostFunctions&) = delete;
-  HostFunctions& operator=(const HostFunctions&) = delete;
 
   // May be called from any thread. There is one connection.
   void add(std::unique_ptr<Connection> connection) {

@@ -47,8 +47,6 @@ class Locked {
     locked_ = locked_ && read_at(file_, 0, std::as_writable_bytes(std::span(&directory, 1)));
   }
   ~Locked() { lock(F_UNLCK); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
   explicit operator bool() const { return locked_; }
   bool write() const { return write_at(file_, 0, std::as_bytes(std::span(&directory, 1))); }
 

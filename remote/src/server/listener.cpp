@@ -96,8 +96,6 @@ class Listener {
     for (const std::string& path : paths_)
       ::unlink(path.c_str());
   }
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
 
   void run() {
     signals_.async_wait([this](asio::error_code error, int number) {
