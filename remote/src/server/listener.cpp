@@ -84,8 +84,7 @@ std::string peer_of(Socket& socket) {
 
 class Listener {
  public:
-  Listener(const ListenerOptions& options, const BeginClient& begin, std::ostream& ready,
-           std::ostream& log)
+  Listener(const ListenerOptions& options, const BeginClient& begin, std::ostream& ready, Log& log)
       : options_(options), begin_(begin), log_(log) {
     std::string listening;
     for (const Endpoint& endpoint : options.listen)
@@ -134,7 +133,7 @@ class Listener {
     return std::to_string(count) + (count == 1 ? " client" : " clients");
   }
 
-  void say(const std::string& line) { server::say(log_, line); }
+  void say(const std::string& line) { log_.say(line); }
   void tell_of_client(const std::string& line) {
     if (const auto now = comings_.take("client " + line, Clock::now())) say(*now);
   }
@@ -462,7 +461,7 @@ class Listener {
 
   const ListenerOptions& options_;
   const BeginClient& begin_;
-  std::ostream& log_;
+  Log& log_;
   asio::io_context io_{1};
   asio::signal_set signals_{io_, SIGTERM, SIGINT};
   asio::signal_set ended_{io_, SIGCHLD};
@@ -481,7 +480,7 @@ class Listener {
 }  // namespace
 
 void serve_clients(const ListenerOptions& options, const BeginClient& begin, std::ostream& ready,
-                   std::ostream& log) {
+                   Log& log) {
   Listener(options, begin, ready, log).run();
 }
 

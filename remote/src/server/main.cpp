@@ -117,8 +117,7 @@ void ask_for_descriptors() {
 int run(std::vector<std::string> words) {
   std::signal(SIGPIPE, SIG_IGN);
   auto client = client_program(words);  // before other files take the numbers of its descriptors
-  LogLines lines(STDERR_FILENO);
-  std::ostream log(&lines);
+  Log log(STDERR_FILENO);
   const bool asks = !client && asks_for_gpu(words);
   const auto settings = parse(words, !client && !asks);
   if (!settings) return 0;
