@@ -21,7 +21,9 @@
 #include "client/pending_receives.h"
 #include "client/quiet_thread.h"
 #include "client/status.h"
+#include "gpucast/support/quiet_thread.h"
 #include "protocol/calls.h"
+#include "protocol/inbox.h"
 #include "transport/connection.h"
 #include "transport/patience.h"
 
@@ -43,8 +45,8 @@ class BulkConnections {
     }
     for (const auto& bulk : connections_) {
       BulkConnection& its = *bulk;
-      its.sender = quiet_thread([this, &its] { guarded([&] { send_parts(its); }); });
-      its.receiver = quiet_thread([this, &its] { guarded([&] { receive_pieces(its); }); });
+      its.sender = support::quiet_thread([this, &its] { guarded([&] { send_parts(its); }); });
+      its.receiver = support::quiet_thread([this, &its] { guarded([&] { receive_pieces(its); }); });
     }
   }
   ~BulkConnections() {
@@ -222,10 +224,8 @@ class BulkConnections {
   }
   void receive_pieces(BulkConnection& bulk) {
     for (auto patience = std::chrono::microseconds(0);; patience = between_) {
-      std::array<std::byte, Piece::size> head{};
-      read_all(*bulk.connection, head, std::nullopt, patience);
+      const auto piece = read_message<Piece>(*bulk.connection, std::nullopt, patience);
       sent_.load(std::memory_order_acquire);
-      const auto piece = decode<Piece>(head);
       if (piece.status != 0) {
         receives_.failed(piece.transfer, piece.status);
         continue;

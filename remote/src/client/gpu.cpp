@@ -84,7 +84,7 @@ void Gpu::open() {
   control_ =
       std::make_unique<ControlConnection>(connect({Purpose::control}), receives_, settings_.spin);
   monitor_ = connect({Purpose::monitor});
-  watcher_ = quiet_thread([this] { watch(*monitor_); });
+  watcher_ = support::quiet_thread([this] { watch(*monitor_); });
   const auto opened = decode<Opened>(control_->call(Open{}).body);
   if (!opened.problem.empty()) throw std::runtime_error(opened.problem);
   device_ = opened.device;

@@ -9,8 +9,6 @@
 namespace gpucast::remote::client {
 namespace {
 
-cudaGraphNode_t handle_of(Node* node) { return reinterpret_cast<cudaGraphNode_t>(node); }
-
 // Returns the object of the handle. Failure if the program has no such handle.
 template <class Map>
 auto& require_value(Map& map, const typename Map::key_type& handle) {

@@ -46,6 +46,10 @@ struct Node {
   std::vector<Node*> after;
 };
 
+inline cudaGraphNode_t handle_of(const Node* node) {
+  return reinterpret_cast<cudaGraphNode_t>(const_cast<Node*>(node));
+}
+
 class ProgramGraph {
  public:
   // Failure if one of these is no node of this graph.

@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "client/pending_receives.h"
-#include "client/quiet_thread.h"
+#include "gpucast/support/quiet_thread.h"
 #include "protocol/calls.h"
-#include "protocol/handshake.h"
+#include "protocol/inbox.h"
 #include "transport/connection.h"
 
 namespace gpucast::remote::client {
@@ -43,7 +43,7 @@ class HostFunctions {
     connection_ = connect();
     arrive_ = std::move(arrive);
     lost_ = std::move(lost);
-    thread_ = quiet_thread([this] { serve(); });
+    thread_ = support::quiet_thread([this] { serve(); });
   }
   // Adds a function, which is known by the id of an empty transfer. `data`: what has to arrive
   // before it runs.
@@ -111,9 +111,7 @@ class HostFunctions {
   void serve() {
     try {
       for (;;) {
-        std::array<std::byte, HostTurn::size> bytes{};
-        read_all(*connection_, bytes);
-        const auto turn = decode<HostTurn>(bytes);
+        const auto turn = read_message<HostTurn>(*connection_);
         Expected its;
         {
           const std::lock_guard lock(mutex_);

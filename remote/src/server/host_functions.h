@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "protocol/calls.h"
+#include "protocol/inbox.h"
 #include "server/driver.h"
 #include "server/streams.h"
 #include "transport/connection.h"
@@ -84,9 +85,7 @@ class HostFunctions {
   void listen() noexcept {
     try {
       for (;;) {
-        std::array<std::byte, HostDone::size> message{};
-        read_all(*connection_, message);
-        const auto done = decode<HostDone>(message);
+        const auto done = read_message<HostDone>(*connection_);
         const std::lock_guard lock(mutex_);
         done_.insert(done.function);
         changed_.notify_all();
