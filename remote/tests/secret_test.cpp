@@ -19,16 +19,6 @@
 namespace gpucast::remote {
 namespace {
 
-std::string hex(const Digest& digest) {
-  std::string result;
-  for (const std::uint8_t byte : digest) {
-    const char* digits = "0123456789abcdef";
-    result += digits[byte / 16];
-    result += digits[byte % 16];
-  }
-  return result;
-}
-
 std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
 
 TEST(Hmac, Rfc4231) {
