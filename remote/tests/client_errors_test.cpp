@@ -2,10 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <thread>
 
 #include "tests/client.h"
 #include "tests/pairs.h"

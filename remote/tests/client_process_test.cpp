@@ -4,15 +4,9 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <latch>
-#include <string>
 #include <thread>
 
 #include "tests/client.h"

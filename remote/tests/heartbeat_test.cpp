@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <vector>
-
 namespace gpucast::remote {
 namespace {
 

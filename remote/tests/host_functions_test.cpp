@@ -2,18 +2,13 @@
 // what came before, and later work sees theirs.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <future>
-#include <string>
-#include <vector>
 
 #include "tests/client.h"
 #include "tests/saxpy.h"

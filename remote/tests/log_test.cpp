@@ -4,10 +4,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
-#include <ostream>
 
 namespace gpucast::remote::server {
 namespace {

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <random>
 #include <stdexcept>

@@ -6,20 +6,14 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <csignal>
-#include <cstring>
 #include <limits>
 #include <random>
 #include <thread>
-#include <vector>
 
 #include "tests/pairs.h"
-#include "transport/connection.h"
 #include "transport/line.h"
 #include "transport/ring.h"
 #include "transport/shared_memory.h"

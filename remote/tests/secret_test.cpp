@@ -6,14 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 #include <numeric>
 #include <random>
-#include <string>
-#include <vector>
 
-#include "security/key.h"
 #include "tests/own_folder.h"
 
 namespace gpucast::remote {

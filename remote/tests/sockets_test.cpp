@@ -7,14 +7,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <array>
 #include <cerrno>
-#include <chrono>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
-#include "gpucast/support/descriptor.h"
 #include "tests/own_folder.h"
 #include "tests/pairs.h"
 

@@ -3,17 +3,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <string_view>
-#include <utility>
 
 #include "call_names.h"
 #include "gpucast/support/quiet_thread.h"

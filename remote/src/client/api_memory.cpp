@@ -1,6 +1,5 @@
 // Entry points for memory of devices and of the host, and for symbols.
 #include <cuda_runtime_api.h>
-#include <sys/mman.h>
 
 #include "client/entry.h"
 #include "client/works.h"

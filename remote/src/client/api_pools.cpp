@@ -3,7 +3,6 @@
 #include <cuda_runtime_api.h>
 
 #include "client/entry.h"
-#include "client/handles.h"
 
 using namespace gpucast::remote;
 using namespace gpucast::remote::client;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -19,7 +18,6 @@
 #include <vector>
 
 #include "client/pending_receives.h"
-#include "client/quiet_thread.h"
 #include "client/status.h"
 #include "gpucast/support/quiet_thread.h"
 #include "protocol/calls.h"

@@ -1,15 +1,8 @@
 #include "client/gpu.h"
 
-#include <algorithm>
-#include <array>
 #include <cstdio>
-#include <span>
-#include <utility>
 
-#include "client/quiet_thread.h"
-#include "client/status.h"
 #include "protocol/heartbeat.h"
-#include "transport/sockets.h"
 
 namespace gpucast::remote::client {
 namespace {

@@ -1,8 +1,5 @@
 #include "client/works.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "client/entry.h"
 
 namespace gpucast::remote::client {

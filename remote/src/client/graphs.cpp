@@ -1,8 +1,6 @@
 #include "client/graphs.h"
 
-#include <algorithm>
 #include <set>
-#include <unordered_set>
 
 #include "client/runtime.h"
 

@@ -1,10 +1,6 @@
 #include "client/handshake.h"
 
-#include <algorithm>
-#include <array>
 #include <map>
-#include <string>
-#include <utility>
 
 #include "client/status.h"
 #include "protocol/inbox.h"

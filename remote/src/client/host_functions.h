@@ -4,7 +4,6 @@
 
 #include <driver_types.h>
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <exception>

@@ -1,12 +1,9 @@
 #include "client/segments.h"
 
-#include <algorithm>
 #include <exception>
-#include <utility>
 
 #include "client/gpu.h"
 #include "protocol/ranges.h"
-#include "transport/shared_memory.h"
 
 namespace gpucast::remote::client {
 namespace {

@@ -1,15 +1,11 @@
 #include "client/staged_copies.h"
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <optional>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "client/gpu.h"
 #include "gpucast/support/quiet_thread.h"

@@ -15,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "protocol/frame.h"
 #include "protocol/handshake.h"
 #include "protocol/wire.h"
 

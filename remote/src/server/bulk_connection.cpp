@@ -1,9 +1,6 @@
 #include "server/bulk.h"
 
-#include <algorithm>
-#include <array>
 #include <exception>
-#include <utility>
 
 #include "protocol/inbox.h"
 

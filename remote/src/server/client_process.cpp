@@ -3,18 +3,9 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include <array>
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
-#include <exception>
-#include <functional>
-#include <memory>
-#include <string>
-#include <thread>
 
 #include "protocol/heartbeat.h"
-#include "server/log.h"
 #include "transport/carriers.h"
 #include "transport/flow.h"
 #include "transport/sockets.h"

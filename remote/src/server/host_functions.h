@@ -3,7 +3,6 @@
 // may wait for the GPU, and the GPU for them.
 #pragma once
 
-#include <array>
 #include <condition_variable>
 #include <exception>
 #include <memory>

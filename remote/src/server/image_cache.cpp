@@ -3,14 +3,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
 #include <mutex>
-#include <span>
-#include <stdexcept>
 #include <thread>
 
 namespace gpucast::remote::server {

@@ -4,10 +4,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <asio/awaitable.hpp>
 #include <asio/basic_socket_acceptor.hpp>
 #include <asio/co_spawn.hpp>
@@ -24,22 +21,15 @@
 #include <asio/write.hpp>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <map>
-#include <memory>
-#include <optional>
 #include <ostream>
 
 #include "gpucast/support/errors.h"
-#include "protocol/frame.h"
-#include "security/key.h"
 #include "security/tls.h"
 #include "server/client_program.h"
-#include "server/log.h"
 #include "transport/carriers.h"
-#include "transport/sockets.h"
 
 namespace gpucast::remote::server {
 namespace {

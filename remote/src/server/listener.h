@@ -16,7 +16,6 @@
 #include <sys/types.h>
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "protocol/handshake.h"

@@ -4,11 +4,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <ostream>
-#include <syncstream>
-#include <utility>
 
 namespace gpucast::remote::server {
 

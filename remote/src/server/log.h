@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <streambuf>
 #include <string>
 
 #include "gpucast/support/descriptor.h"

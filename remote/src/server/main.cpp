@@ -10,9 +10,6 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "gpucast/support/command_line.h"
 #include "gpucast/support/errors.h"
@@ -20,7 +17,6 @@
 #include "server/client_program.h"
 #include "server/image_cache.h"
 #include "server/listener.h"
-#include "server/log.h"
 
 namespace {
 

@@ -1,15 +1,6 @@
 #include "server/session.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <fstream>
-#include <thread>
-#include <type_traits>
-#include <utility>
-
-#include "server/log.h"
-#include "transport/patience.h"
 
 namespace gpucast::remote::server {
 namespace {

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <deque>
 #include <functional>
-#include <iosfwd>
 #include <memory>
 #include <string>
 
