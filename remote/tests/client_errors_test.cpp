@@ -147,8 +147,7 @@ TEST(RegisteredMemory, HasToHoldTheWholeCopy) {
   EXPECT_OK(cudaHostUnregister(host.data()));
 }
 
-// ---- host memory that a GPU would have to reach is refused with its name, and nothing else ends
-// ----
+// ---- host memory that a GPU would have to reach is refused with its name, and nothing ends ----
 
 class HostMemory : public OverServers {
  protected:

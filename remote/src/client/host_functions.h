@@ -25,7 +25,7 @@ namespace gpucast::remote::client {
 class HostFunctions {
  public:
   // Whether this thread is running one: it must not call the runtime then.
-  static bool in_one() { return runs_one(); }
+  static bool in_one() { return in_one_; }
 
   ~HostFunctions() { close(); }
 
@@ -95,10 +95,7 @@ class HostFunctions {
   }
 
  private:
-  static bool& runs_one() {
-    static thread_local bool result = false;
-    return result;
-  }
+  static inline constinit thread_local bool in_one_ = false;
 
   struct Expected {
     PendingReceive place;
@@ -123,9 +120,9 @@ class HostFunctions {
             if (over_) return;
             running_ = true;
           }
-          runs_one() = true;
+          in_one_ = true;
           its.body(turn.status);
-          runs_one() = false;
+          in_one_ = false;
         }
         if (turn.status == 0) write_all(*connection_, packed(HostDone{.function = turn.function}));
         const std::lock_guard lock(mutex_);
