@@ -1,8 +1,6 @@
 #include "program.h"
 
 #include <algorithm>
-#include <cmath>
-#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -13,7 +11,6 @@
 #include "gpucast/records/this_machine.h"
 #include "gpucast/support/command_line.h"
 #include "gpucast/support/context.h"
-#include "gpucast/support/errors.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/median.h"
 #include "gpucast/support/number_list.h"
