@@ -211,21 +211,22 @@ def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
     assert done.returncode in (0, app.BROKEN_PIPE)
 
 
-def test_an_interrupt_ends_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted() -> dict[str, Path]:
-        raise KeyboardInterrupt
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (FileNotFoundError(2, "No such file or directory", "gone.jsonl"), 2,
+         "error: gone.jsonl: No such file or directory"),
+    ],
+)  # fmt: skip
+def test_what_ends_a_command_is_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int, said: str
+) -> None:
+    def ended() -> dict[str, Path]:
+        raise error
 
-    monkeypatch.setattr("gpucast.cli.data.bundled_files", interrupted)
-    assert run("data", "list") == (130, "", "gpucast: interrupted\n")
-
-
-def test_a_file_that_vanishes_is_an_input_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def vanished() -> dict[str, Path]:
-        raise FileNotFoundError(2, "No such file or directory", "gone.jsonl")
-
-    monkeypatch.setattr("gpucast.cli.data.bundled_files", vanished)
-    expected = "gpucast: error: gone.jsonl: No such file or directory\n"
-    assert run("data", "list") == (2, "", expected)
+    monkeypatch.setattr("gpucast.cli.data.bundled_files", ended)
+    assert run("data", "list") == (status, "", f"gpucast: {said}\n")
 
 
 def test_labels_that_a_terminal_lacks_are_escaped(steps: Path, tmp_path: Path) -> None:

@@ -64,9 +64,6 @@ def test_without_joules_answers_say_nothing_of_energy(run: Run, folder: Path) ->
 def test_a_grid_without_joules_is_refused(run: Run, folder: Path) -> None:
     words = ["predict", folder / "dark.json", "-n", "1e5", "--grid-co2", "380"]
     assert_refused(run(*words), "--grid-co2", "no joules")
-
-
-def test_a_plan_with_a_grid_and_no_joules_is_refused(run: Run, folder: Path) -> None:
     plan = folder / "refused.yaml"
     plan.write_text(f"grid_co2: 380\n{plan_of(folder, 'dark').read_text()}")
     assert_refused(run("plan", plan), "refused.yaml", "grid_co2", "no joules")

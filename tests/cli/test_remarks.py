@@ -24,41 +24,30 @@ MINOR = [
 NOTE = "not tried: GPU term 'wave' needs the number of cores of a GPU"
 
 
-def said(
-    capsys: pytest.CaptureFixture[str], known: list[Remark], *notes: str, explain: bool
-) -> list[str]:
+ENOUGH = [*MINOR, LACK, ONE_COUNT, LACK, NO_END]
+
+
+@pytest.mark.parametrize(
+    ("known", "notes", "explain", "said"),
+    [
+        pytest.param(
+            ENOUGH, (NOTE,), False,
+            ["the fit did not converge", f"{ONE_COUNT} (and 4 more: --explain)"],
+            id="the worst two, and how many more there are",
+        ),
+        pytest.param([LACK], (), False, [LACK.short], id="without how it is known"),
+        pytest.param([LACK, CUT_OFF], (), False, [str(CUT_OFF), LACK.short], id="a file's first"),
+        pytest.param(MINOR, (NOTE,), False, [], id="nothing of no consequence"),
+        pytest.param(
+            [*MINOR, LACK, *MINOR], (NOTE,), True, [str(LACK), *map(str, MINOR), NOTE],
+            id="all once when asked for",
+        ),
+    ],
+)  # fmt: skip
+def test_remarks_are_told(
+    capsys: pytest.CaptureFixture[str], known: list[Remark], notes: tuple[str, ...],
+    explain: bool, said: list[str],
+) -> None:  # fmt: skip
     tell_fit(known, notes, explain=explain)
     lines = capsys.readouterr().err.splitlines()
-    return [line.removeprefix("gpucast: warning: ") for line in lines]
-
-
-def test_the_worst_two_are_said_in_short_and_how_many_more_there_are(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    known = [*MINOR, LACK, ONE_COUNT, LACK, NO_END]
-    assert said(capsys, known, NOTE, explain=False) == [
-        "the fit did not converge",
-        f"{ONE_COUNT} (and 4 more: --explain)",
-    ]
-
-
-def test_a_warning_is_short_without_how_it_is_known_and_what_follows(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert said(capsys, [LACK], explain=False) == [
-        "lack of fit, p < 1e-16: times differ from the form by 3 % beyond noise"
-    ]
-
-
-def test_what_is_about_a_file_comes_first_and_is_left_as_it_is(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert said(capsys, [LACK, CUT_OFF], explain=False) == [str(CUT_OFF), LACK.short]
-
-
-def test_what_has_no_consequence_is_said_when_asked_for_alone(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert said(capsys, MINOR, NOTE, explain=False) == []
-    known = [*MINOR, LACK, *MINOR]
-    assert said(capsys, known, NOTE, explain=True) == [str(LACK), *map(str, MINOR), NOTE]
+    assert [line.removeprefix("gpucast: warning: ") for line in lines] == said

@@ -41,6 +41,7 @@ WRONG = [
     ("unit: ms,", "unit: ns/day,", "result.timestep: missing; ns/day needs the simulated time"),
     ("unit: ms,", "unti: ms,", "result.unti: unknown key; did you mean unit?"),
     ("success: done", "success: [1", "is no valid YAML"),
+    (sys.executable, "lmpp", "program.yaml:4: command[0]: no program 'lmpp'; install it, or give"),
 ]  # fmt: skip
 
 
@@ -55,12 +56,6 @@ def test_it_is_told_in_one_line_and_nothing_is_written(
     assert not (tmp_path / "data.logs").exists()
 
 
-def test_a_program_that_is_not_there_is_told_before_any_cell(run: Run, tmp_path: Path) -> None:
-    program = described(tmp_path, (sys.executable, "lmpp"))
-    message = "program.yaml:4: command[0]: no program 'lmpp'; install it, or give its path"
-    assert_refused(run("measure", "--program", program, "-o", tmp_path / "data.jsonl"), message)
-
-
 OPTIONS = [
     (("--kernels", "tuned"), "--kernels: is of gpucast's own programs"),
     (("--no-transfers",), "--no-transfers: is of gpucast's own programs"),
@@ -69,20 +64,17 @@ OPTIONS = [
     (("--gpus", "1,x"), "gpus: 'x' is no whole number"),
     (("--gpus", "1/2", "--mps"), "--mps: is a service of GPUs, and path host has none"),
     (("--cancel", "--dry-run"), "--dry-run: runs nothing; --cancel ends jobs"),
+    (("-o", "-"), "-o: a campaign goes on from its file; give one a name"),
+    (("-o", "/dev/null"), "is no file"),
 ]
 
 
 @pytest.mark.parametrize(("options", "said"), OPTIONS)
-def test_options_that_do_not_go_together(
+def test_options_that_cannot_be_are_named(
     run: Run, tmp_path: Path, options: tuple[str, ...], said: str
 ) -> None:
     program = described(tmp_path)
-    assert_refused(run("measure", "--program", program, *options, "-o", tmp_path / "d.jsonl"), said)
-
-
-def test_records_need_a_file_of_their_own(run: Run, tmp_path: Path) -> None:
-    message = "-o: a campaign goes on from its file; give one a name"
-    assert_refused(run("measure", "--program", described(tmp_path), "-o", "-"), message)
+    assert_refused(run("measure", "--program", program, "-o", tmp_path / "d.jsonl", *options), said)
 
 
 def test_options_of_descriptions_need_one(run: Run, tmp_path: Path) -> None:
@@ -95,9 +87,3 @@ def test_a_size_without_its_variables_is_refused(run: Run, tmp_path: Path) -> No
     program = described(tmp_path, ("[1000, 2000, 4000]", "{1000: {L: 10}, 2000: {L: 12}}"))
     result = run("measure", "--program", program, "-n", "3000", "--dry-run")
     assert_refused(result, "n=3000 has no variables", "it has 1000, 2000")
-
-
-def test_records_go_into_a_file(run: Run, tmp_path: Path) -> None:
-    assert_refused(
-        run("measure", "--program", described(tmp_path), "-o", "/dev/null"), "is no file"
-    )

@@ -8,12 +8,11 @@ from described_programs import described
 from gpucast.data import jsonl
 from gpucast.data.records import Entry
 from gpucast.data.selection import StepSelection
-from gpucast.measure.costs import VisitCosts
 from gpucast.measure.described import reading
 from gpucast.measure.described.request import Request, Visited, visits_of
 from gpucast.measure.described.slurm.batches import SharedBudget
 from gpucast.measure.design.cells import Cell
-from gpucast.measure.visits import Budget, Visits
+from gpucast.measure.visits import Budget, VisitCosts, Visits
 from gpucast.measure.work import HOUR
 
 SERIES = StepSelection(program="toy")

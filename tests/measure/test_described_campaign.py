@@ -13,9 +13,9 @@ import pytest
 import gpucast as gc
 import mdapp
 from command_line import Run, answer_of, executable, only_json, start_measuring
-from described_programs import described, grid, visits
-from gpucast.cli.measure_program import print_described
-from gpucast.measure.report import FitReport, Report
+from described_programs import described, grid, made, visits, visits_of_whole
+from gpucast.cli.measure import print_described
+from gpucast.measure.work import FitReport, Report
 from waiting import HANG, until
 
 
@@ -156,13 +156,6 @@ def test_failures_name_their_log(run: Run, tmp_path: Path, old: str, new: str, s
     assert status == 1
     (line,) = [line for line in err.splitlines() if said in line]
     assert Path(line.partition("(log: ")[2].rstrip(")")).exists()
-
-
-def test_steps_that_take_longer_than_their_run_are_doubted_once(run: Run, tmp_path: Path) -> None:
-    program = described(tmp_path, ("unit: ms", "unit: h"))
-    status, _, err = run("measure", "--program", program, "-o", tmp_path / "data.jsonl")
-    assert status == 0
-    assert err.count("longer than the whole run: is the unit of result right?") == 1
 
 
 def test_who_means_no_gpus_is_told_to_say_so(
@@ -395,3 +388,52 @@ def test_a_script_that_a_command_names_is_part_of_what_is_run(run: Run, tmp_path
     assert digest() == first
     (tmp_path / "bench.py").write_text("print(2)\n")
     assert digest() != first
+
+
+# --- campaigns that are interrupted several times ---
+
+TEN_SIZES = [1000 * 2**power for power in range(10)]
+FOUR_COUNTS = [1, 2, 3, 4]
+TWO_SIZES = TEN_SIZES[:2]
+
+
+def interrupted(folder: Path, number: signal.Signals, sizes: list[int], times: int) -> None:
+    """Held in its second run, or caught after its first, by turns; then measured to its end."""
+    program = described(
+        folder, ("[1000, 2000, 4000]", str(sizes)), ("gpus: [1, 2]", f"gpus: {FOUR_COUNTS}")
+    )
+    path = folder / "data.jsonl"
+    gate, holding = Path(f"{path}.gate"), Path(f"{path}.holding")
+    os.mkfifo(gate)
+    measure = ("--program", program, "--quiet", "-o", path)
+    for time in range(times):
+        held, before = time % 2 == 1, made(path)
+        where = {"TOY_DATA": str(path), "TOY_HOLD_AT": str(before + 2)} if held else {}
+        process = start_measuring(*measure, **where)
+
+        def reached(held: bool = held, before: int = before) -> bool:
+            return holding.exists() if held else made(path) > before
+
+        until(reached, process)
+        process.send_signal(number)
+        process.communicate(timeout=HANG)
+        # 0 and the signal itself: the campaign had come to its end, or was leaving.
+        assert process.returncode in (128 + number, -number, 0)
+        holding.unlink(missing_ok=True)
+        if path.exists():
+            assert set(visits_of_whole(path).values()) <= {1}
+    process = start_measuring(*measure)
+    _, err = process.communicate(timeout=HANG)
+    assert process.returncode == 0, err
+    assert visits(path) == grid(sizes, FOUR_COUNTS)
+    assert not list((folder / "data.logs").glob("*.run"))
+
+
+def test_eight_cells_killed_twice(tmp_path: Path) -> None:
+    interrupted(tmp_path, signal.SIGKILL, TWO_SIZES, times=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_forty_cells_interrupted_at_ten_moments(tmp_path: Path, number: signal.Signals) -> None:
+    interrupted(tmp_path, number, TEN_SIZES, times=10)

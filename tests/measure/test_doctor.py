@@ -56,35 +56,23 @@ def test_a_busy_machine_is_said(monkeypatch: pytest.MonkeyPatch, load: float, st
     assert found(monkeypatch)["CPUs"].state == state
 
 
-def test_a_server_that_does_not_answer_is_exit_status_2(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("servers", "what", "said"),
+    [
+        ("127.0.0.1:9", "server", ""),
+        ("", "server", "GPUCAST_REMOTE: it is empty: name servers, host:port,..."),
+        ("127.0.0.1:9, 127.0.0.1:9", "devices", "named more than once: 127.0.0.1:9 2 times"),
+    ],
+)
+def test_servers_that_cannot_be_used_are_exit_status_2(
+    run: Run, monkeypatch: pytest.MonkeyPatch, servers: str, what: str, said: str
 ) -> None:
-    monkeypatch.setenv("GPUCAST_REMOTE", "127.0.0.1:9")
+    monkeypatch.setenv("GPUCAST_REMOTE", servers)
     status, out, _ = run("doctor", "--json")
     assert status == 2
-    findings = [
-        finding for finding in only_json(out)["findings"] if finding["what"].startswith("server")
-    ]
-    assert [finding["state"] for finding in findings] == ["attention"]
-
-
-def test_an_empty_list_of_servers_is_exit_status_2(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GPUCAST_REMOTE", "")
-    status, out, _ = run("doctor", "--json")
-    assert status == 2
-    (finding,) = [
-        entry for entry in only_json(out)["findings"] if entry["what"].startswith("server")
-    ]
-    assert finding["found"] == "GPUCAST_REMOTE: it is empty: name servers, host:port,..."
-
-
-def test_a_server_that_is_named_twice_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GPUCAST_REMOTE", "127.0.0.1:9, 127.0.0.1:9")
-    _, out, _ = run("doctor", "--json")
-    (finding,) = [entry for entry in only_json(out)["findings"] if entry["what"] == "devices"]
-    assert finding["found"].startswith("named more than once: 127.0.0.1:9 2 times")
+    (finding,) = [known for known in only_json(out)["findings"] if known["what"].startswith(what)]
+    assert finding["state"] == "attention"
+    assert finding["found"].startswith(said)
 
 
 def test_people_get_a_table_and_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,6 @@
 What is measured there is no matter of time here, but of being there, once each, and right.
 """
 
-import os
-import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterable
@@ -22,7 +20,7 @@ from gpucast.measure import programs
 from made_data import NATIVE, dataset, machine, microbenchmarks, steps
 from remote_servers import CLIENT, PROBE, addresses, fake_kernels, script_environment, servers
 from synthetic import N_GRID
-from waiting import HANG, until
+from waiting import HANG
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +31,6 @@ SERIES = {("star-serial", "pageable"), ("star-async", "pinned"), ("allgather", "
 
 ANY_INTERVAL = "1e9"
 """A median's interval so wide that the least number of samples will do, whatever they are."""
-
-needs_two_cores = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core")
 
 
 def cells(records: Iterable[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
@@ -115,26 +111,6 @@ def test_skeletons_go_up_to_eight_devices(tmp_path: Path) -> None:
 
 
 # --- gpucast measure -------------------------------------------------------------------------
-
-
-@needs_two_cores
-def test_a_campaign_on_eight_cpu_devices_is_resumed(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "data.jsonl"
-    grid = ("--paths", "host:8", "--n", "64,216", "--gpus", "1-8", "--kernels", "tuned",
-            "--max-time", "0.02s", "--no-transfers", "-o", path)  # fmt: skip
-    process = start_measuring(*grid, held=True)
-    assert until(lambda: path.exists() and '"kind":"step"' in path.read_text(), process)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=HANG)
-    assert process.returncode == 130
-    begun = cells(mdapp.records_in(path.read_text()))
-    assert 1 <= begun.total() < 48
-
-    answer = answer_of(run("measure", *grid, "--json", "--quiet"))
-    assert (answer["measured"], answer["skipped"]) == (48 - begun.total(), begun.total())
-    records = mdapp.records_in(path.read_text())
-    assert cells(records) == all_cells("host", (64, 216), ("tuned",))
-    assert len(gc.load(path).machines) == 1
 
 
 KERNELS = fake_kernels("microbench", "mdapp")

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpucast.data.selection import StepSelection
-from gpucast.measure.costs import OwnCosts
 from gpucast.measure.design.cells import Cell, Choice, Timing, all_series, grid, in_turn
-from gpucast.measure.visits import cheapest_round, spread_round
+from gpucast.measure.visits import OwnCosts, cheapest_round, spread_round
 
 Rounds = Callable[[Sequence[Cell], float], list[Cell]]
 """The cells of the next round, among those left and for the seconds left."""

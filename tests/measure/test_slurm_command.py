@@ -7,7 +7,7 @@ import pytest
 from command_line import Run, assert_refused, only_json
 from described_programs import described
 from gpucast.measure.described import reading
-from gpucast.measure.described.dry_run import Plan, PlannedVisit
+from gpucast.measure.described.campaign import Plan, PlannedVisit
 from gpucast.measure.described.request import Request
 from gpucast.measure.described.slurm.batches import jobs_of
 from gpucast.measure.described.slurm.options import parse

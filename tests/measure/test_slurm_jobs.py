@@ -1,6 +1,8 @@
 """What jobs of a campaign ask for, what they make, and what becomes of visits left undone."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.slurm.batches import SEED, SHARE, by_shape, next_batch, within_limit
-from gpucast.measure.described.slurm.losses import TRIES, EndedJob, Losses
+from gpucast.measure.described.slurm.jobs import TRIES, Losses
 from gpucast.measure.described.slurm.options import Shape, parse, words_of
 from gpucast.measure.described.slurm.work import Part
 from gpucast.measure.design.cells import Cell
@@ -196,48 +198,51 @@ SHAPE = Shape(2, 1, 0)
 LOST = [("a", 1), ("b", 1)]
 
 
+def ended(
+    made: int, answer: str | None, state: str, visit: tuple[str, int] | None = None, line: str = ""
+) -> Any:
+    """A job that has ended, as far as it is asked."""
+    work = SimpleNamespace(shape=SHAPE)
+    told = {"under_way": lambda: visit, "last_line": lambda: line}
+    return SimpleNamespace(work=work, made=made, answer=answer, state=state, **told)
+
+
 @pytest.mark.parametrize("state", ["CANCELLED", "NODE_FAIL", "PREEMPTED", "GONE"])
 def test_what_others_did_to_jobs_is_tried_again_however_often(state: str) -> None:
     losses = Losses()
     for _ in range(10):
-        loss = losses.after(EndedJob(SHAPE, LOST, 0, None, state, ("a", 1)))
+        loss = losses.after(ended(0, None, state, ("a", 1)), LOST)
         assert (loss.ended, list(loss.given_up)) == (state, [])
 
 
 @pytest.mark.parametrize("answer", ["time", "allowance"])
 def test_what_a_job_leaves_to_others_is_not_told(answer: str) -> None:
-    assert Losses().after(EndedJob(SHAPE, LOST, 3, answer, "COMPLETED")).ended is None
+    assert Losses().after(ended(3, answer, "COMPLETED"), LOST).ended is None
 
 
 def test_jobs_that_end_without_a_visit_are_given_up_after_some() -> None:
-    losses = Losses()
-    job = EndedJob(SHAPE, LOST, 0, "error", "RUNNING", last_line="no such module")
+    losses, job = Losses(), ended(0, "error", "RUNNING", line="no such module")
     for _ in range(TRIES - 1):
-        assert not losses.after(job).given_up
-    last = losses.after(job)
+        assert not losses.after(job, LOST).given_up
+    last = losses.after(job, LOST)
     assert (last.ended, last.given_up) == ("FAILED", LOST)
     assert "no such module" in last.why
 
 
 def test_a_visit_between_makes_another_beginning() -> None:
     losses = Losses()
-    barren = EndedJob(SHAPE, LOST, 0, None, "FAILED")
-    for _ in range(5):
-        assert not losses.after(barren).given_up
-        assert not losses.after(barren).given_up
-        assert not losses.after(EndedJob(SHAPE, LOST, 1, None, "FAILED")).given_up
+    for made in 5 * (0, 0, 1):
+        assert not losses.after(ended(made, None, "FAILED"), LOST).given_up
 
 
 def test_a_run_that_jobs_die_of_is_given_up_alone() -> None:
-    losses = Losses()
-    job = EndedJob(SHAPE, LOST, 4, None, "OUT_OF_MEMORY", ("a", 1))
+    losses, job = Losses(), ended(4, None, "OUT_OF_MEMORY", ("a", 1))
     for _ in range(TRIES - 1):
-        assert not losses.after(job).given_up
-    assert losses.after(job).given_up == [("a", 1)]
+        assert not losses.after(job, LOST).given_up
+    assert losses.after(job, LOST).given_up == [("a", 1)]
 
 
 def test_a_run_that_has_had_all_the_time_of_a_job_is_given_up_at_once() -> None:
-    loss = Losses().after(EndedJob(SHAPE, LOST, 0, "timeout", "RUNNING", ("b", 1)))
+    loss = Losses().after(ended(0, "timeout", "RUNNING", ("b", 1)), LOST)
     assert (loss.ended, loss.given_up) == ("TIMEOUT", [("b", 1)])
-    again = Losses().after(EndedJob(SHAPE, LOST, 2, "timeout", "RUNNING", ("b", 1)))
-    assert not again.given_up
+    assert not Losses().after(ended(2, "timeout", "RUNNING", ("b", 1)), LOST).given_up

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpucast.errors import InputError
-from gpucast.measure.tracing.ranks import Job, enter, job_of, leave, withdraw
+from gpucast.measure.tracing.recording import Job, enter, job_of, leave, withdraw
 from traced_programs import PROGRAM, Tracing
 
 LAUNCH = "runtime start=1000 end=1200 correlationId=1 threadId=5 cbid=1"

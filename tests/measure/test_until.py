@@ -13,7 +13,7 @@ import gpucast
 import other_programs
 from command_line import Run, only_json
 from described_programs import described
-from gpucast.cli.measure_options import question, questions
+from gpucast.cli.measure_options import Common, question
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
 from gpucast.errors import InputError
@@ -223,7 +223,8 @@ def test_what_is_no_question_is_refused_in_a_line(text: str, said: str) -> None:
 
 
 def test_a_question_that_is_there_twice_is_asked_once() -> None:
-    assert len(questions(["best", "best", "forecast"])) == 2
+    asked = Common(machine=None, budget=None, until=["best", "best", "forecast"])
+    assert len(asked.bounds()["until"]) == 2
 
 
 LARGER = ("sizes: [1000, 2000, 4000]", "sizes: [1000, 2000, 4000, 8000, 16000]")

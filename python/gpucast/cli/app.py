@@ -203,8 +203,6 @@ def _load(command: Command) -> Callable[..., None] | typer.Typer:
 
 
 class _Grouped(TyperGroup):
-    """Lists the commands under the names of their groups."""
-
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for name, commands in GROUPS.items():
             with formatter.section(name):

@@ -29,7 +29,6 @@ _RECORDS = "jsonl"
 
 
 def _written() -> list[str]:
-    """The names of the formats that a dataset can be written in."""
     return [_RECORDS, *(form.name for form in formats().values() if form.write is not None)]
 
 
@@ -126,7 +125,6 @@ def export(
 
 
 def _exported(data: Dataset, form: str) -> str:
-    """The dataset as text of a format."""
     if form == _RECORDS:
         return jsonl.to_text([*data.machines.values(), *data.records])
     if form == "csv-transfers":
@@ -178,13 +176,11 @@ HEADING = "reconstructed models: from public figures, ours, not measured, not th
 
 
 def _summary_of(model: Model) -> dict[str, str]:
-    """A row of the list, JSON-ready."""
     made = _reconstruction_of(model)
     return {"name": model.name, "title": made.title, "label": made.label, "path": made.path}
 
 
 def _print_listed(models: list[Model]) -> None:
-    """Print the models in a section below the datasets."""
     if models:
         say(
             f"\n{HEADING}\n"
@@ -195,7 +191,6 @@ def _print_listed(models: list[Model]) -> None:
 
 
 def _shown_reconstruction(model: Model) -> JsonObject:
-    """A reconstruction as JSON values: its description, quantities and parameters."""
     return {
         **_summary_of(model),
         "quantities": [vars(part) for part in _reconstruction_of(model).quantities],
@@ -223,7 +218,6 @@ def _print_reconstruction(model: Model) -> None:
 
 
 def _reconstruction_of(model: Model) -> Reconstruction:
-    """The description that a reconstructed model holds of itself."""
     assert model.reconstruction is not None
     return model.reconstruction
 

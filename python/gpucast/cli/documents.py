@@ -69,7 +69,6 @@ def command(
 
 
 def _some(rows: Sequence[Beside]) -> list[Beside]:
-    """A few sizes of each series."""
     series: dict[tuple[str, str], list[Beside]] = {}
     for beside in rows:
         series.setdefault((beside.machine, beside.what), []).append(beside)

@@ -12,7 +12,6 @@ import typer
 from gpucast.cli import figure_files, options, step_figures
 from gpucast.cli.options import argument, flag, option, with_options
 from gpucast.cli.output import load, print_json, say, warn
-from gpucast.cli.step_figures import StepFigure
 from gpucast.data.selection import ANY, StepSelection
 from gpucast.errors import InputError
 from gpucast.util.files import write_all
@@ -170,9 +169,7 @@ def _figures(
     return curves, others
 
 
-def _of_steps(name: str, figure: StepFigure) -> Callable[..., None]:
-    """The command that draws one of them."""
-
+def _of_steps(name: str, text: str) -> Callable[..., None]:
     @with_options
     def command(
         *,
@@ -184,24 +181,26 @@ def _of_steps(name: str, figure: StepFigure) -> Callable[..., None]:
         json: bool = options.JSON,
     ) -> None:
         # Before anything is fitted.
-        axis = figure.axis
+        figure = step_figures.module(name)
+        axis = figure.AXIS
         if {"-n": drawn.n, "--gpus": drawn.gpus}[axis] is not None:
-            message = f"is the axis of figures {name}, which draws {figure.chosen}; leave it out"
+            message = f"is the axis of figures {name}, which draws {figure.CHOSEN}; leave it out"
             raise InputError(message, field=axis)
         figure_files.targets([name], output, drawn.formats, force=force)
         subject = step_figures.subject(inputs, selection, drawn.model)
         draws = step_figures.draws(subject, drawn.n, drawn.gpus, (name,))
         if not draws:
-            raise InputError(step_figures.nothing(name, subject), file=" + ".join(inputs))
+            raise InputError(figure.why_not(subject.series), file=" + ".join(inputs))
         files = figure_files.targets(list(draws), output, drawn.formats, force=force)
         _write(draws, files, force=force, json=json)
 
-    command.__doc__ = figure.help
+    command.__doc__ = text
     return command
 
 
-for _name, _figure in step_figures.FIGURES.items():
-    app.command(_name)(_of_steps(_name, _figure))
+FIGURES = step_figures.helps()
+for _name, _text in FIGURES.items():
+    app.command(_name)(_of_steps(_name, _text))
 
 
 @app.command()
@@ -256,10 +255,10 @@ def paper(
     if figure_files.is_file(output):
         raise InputError("is a file; all figures need a folder", file=output)
     # Whatever would be refused is refused before anything is fitted.
-    figure_files.targets(list(step_figures.FIGURES), output, drawn.formats, force=force,
+    figure_files.targets(list(FIGURES), output, drawn.formats, force=force,
                          beside=paper_findings.FILES)  # fmt: skip
     subject = step_figures.subject(inputs, selection, drawn.model)
-    draws = step_figures.draws(subject, drawn.n, drawn.gpus, step_figures.FIGURES)
+    draws = step_figures.draws(subject, drawn.n, drawn.gpus, FIGURES)
     others: dict[Path, bytes] = {}
     if subject.data is not None:
         judged = paper_findings.findings(subject.data, subject.models, native)

@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from gpucast.cli import options, predict_sharing, updating
+import numpy as np
+
+from gpucast.cli import options, predict_sharing
 from gpucast.cli.options import option, with_options
-from gpucast.cli.output import load, print_json, say, tell_fit
+from gpucast.cli.output import load, print_json, say, tell_fit, warn
 from gpucast.data import vocabulary
 from gpucast.data.selection import ANY, StepSelection
+from gpucast.errors import InputError
 from gpucast.util.remarks import once, texts_of
 from gpucast.util.tables import Column, print_rows
-from gpucast.util.units import duration, interval, p_value, percent, quantity, whole_percent
+from gpucast.util.units import duration, interval, number, p_value, percent, quantity, whole_percent
 
 if TYPE_CHECKING:
     from gpucast.data.dataset import Dataset
+    from gpucast.model.adjustments import MachineFactors
     from gpucast.model.content import FittedSteps, Quality
     from gpucast.model.fitted import Model
     from gpucast.paths.curves import Crossover, TransferFit
@@ -61,7 +65,7 @@ def command(
         files.check_output(output, force=force)
     if update:
         usual = (method, model, replicates, seed) == (None, AUTO, None, SEED)
-        updating.run(data, update, selection, usual, output, json=json, force=force)
+        _update(data, update, selection, usual, output, json=json, force=force)
         return
     from gpucast.fitting.fit import REPLICATES, fit
 
@@ -91,7 +95,6 @@ def command(
 
 
 def _print_scaling(model: Model) -> None:
-    """Print the forms that are averaged, and their errors on fitted and held-out cells."""
     from gpucast._core import SCALING_TERMS
 
     data, counts, quality = model.data, model.observations, model.quality
@@ -113,7 +116,6 @@ def _print_scaling(model: Model) -> None:
 
 
 def _errors(quality: Quality) -> str:
-    """The errors of fitted and of held-out cells."""
     left_out = {
         "the most GPUs": quality.held_out_gpus_error,
         "the largest n": quality.held_out_n_error,
@@ -313,7 +315,6 @@ def _piece(points: Sequence[float], piece: int) -> str:
 
 
 def _describe_crossover(cross: Crossover) -> str:
-    """Say in a sentence from which size a route is faster."""
     who = f"{cross.machine}: {cross.faster}"
     tail = f"; {cross.speedup:.2f} times as fast at {cross.largest} bytes"
     if cross.bytes is None:
@@ -322,3 +323,88 @@ def _describe_crossover(cross: Crossover) -> str:
         return f"{who} is faster than {cross.slower} at every size{tail}"
     known = "" if cross.ci95 is None else " (95 %: {:.3g} ... {:.3g})".format(*cross.ci95)
     return f"{who} is faster than {cross.slower} from {cross.bytes:.3g} bytes up{known}{tail}"
+
+
+# --- an update for another machine ---
+
+
+_PARTS = ("T_gpu", "T_cpu", "T_com")
+_TIMES = ("measured", "before", "updated")
+
+
+def _update(
+    model: Sequence[str],
+    cells: Sequence[str],
+    selection: StepSelection,
+    as_usual: bool,
+    output: Path | None,
+    *,
+    json: bool,
+    force: bool,
+) -> None:
+    """Read a model, update it, write it, and print the result.
+
+    Args:
+        model: the arguments that are data in an ordinary fit.
+        cells: the data for the update.
+        as_usual: whether no option of an ordinary fit was given.
+
+    Raises:
+        InputError: not exactly one model, options without effect, or cells that cannot update it.
+    """
+    from gpucast.model.files import load_model
+
+    if len(model) != 1:
+        raise InputError(
+            f"an update is of one model file, not of {len(model)}: "
+            "gpucast fit MODEL.json --update CELLS -o NEW.json",
+            field="--update",
+        )
+    if not as_usual:
+        raise InputError(
+            "an update fits nothing anew: leave out --model, --method, --replicates and --seed",
+            field="--update",
+        )
+    before = load_model(model[0])
+    data = load(*cells)
+    after = before.updated(data, selection)
+    if output is not None:
+        after.save(output, force=force)
+    warn(*data.warnings, *after.warnings[len(before.warnings) :])
+    if json:
+        print_json(after.content)
+        return
+    factors = after.machine_factors
+    assert factors is not None  # just made
+    _print_update(before, after, factors)
+    if output is not None:
+        say(f"\nModel written to {output}")
+
+
+def _print_update(before: Model, after: Model, factors: MachineFactors) -> None:
+    say(f"{before.name}: {factors.words}\n")
+    spread = np.sqrt(np.diag(factors.covariance))
+    names = _PARTS if before.knows_parts else ("T",)
+    print_rows(
+        list(zip(names, factors.means, spread, strict=False)),
+        [
+            Column("part", 0),
+            Column("times as long", lambda row: np.exp(row[1]), ".3f"),
+            Column("68 % interval", lambda row: _ends(row[1] - row[2], row[1] + row[2])),
+        ],
+    )
+    print()
+    n, gpus = np.array(factors.cells.n), np.array(factors.cells.gpus, dtype=np.float64)
+    times = (model.seconds(n, gpus).tolist() for model in (before, after))
+    print_rows(
+        zip(n.tolist(), factors.cells.gpus, factors.cells.seconds, *times, strict=True),
+        [
+            Column("n", 0, number),
+            Column("GPUs", 1),
+            *(Column(word, 2 + i, duration) for i, word in enumerate(_TIMES)),
+        ],
+    )
+
+
+def _ends(low: float, high: float) -> str:
+    return f"{np.exp(low):.3f} ... {np.exp(high):.3f}"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -56,7 +56,7 @@ class Common:
             "visits": self.visits,
             "budget": None if self.budget is None else duration(self.budget, "budget"),
             "machine": self.machine,
-            "until": questions(self.until or ()),
+            "until": [question(text) for text in dict.fromkeys(self.until or ())],
         }
 
     def shares(self) -> list[GpuShare] | None:
@@ -157,11 +157,6 @@ def whole(
         if value < 1 or not value.is_integer():
             raise InputError(f"'{value:.12g}' is no whole number of at least 1", field=field)
     return tuple(int(value) for value in values)
-
-
-def questions(texts: Sequence[str]) -> list[Question]:
-    """Return the questions, as read by ``question``, without repetitions."""
-    return [question(text) for text in dict.fromkeys(texts)]
 
 
 def question(text: str) -> Question:

@@ -420,7 +420,6 @@ def _lost(option: JsonObject) -> float | None:
 
 
 def _units(jobs: Sequence[JsonObject]) -> str:
-    """What jobs count: tokens or samples."""
     words = {job["unit"] for job in jobs if job["unit"]}
     return words.pop() if len(words) == 1 else "units"
 

@@ -228,7 +228,6 @@ def _rows(
 
 
 def _content(answers: Sequence[Answer], question: Question) -> JsonObject:
-    """The JSON answer."""
     from gpucast.answers.doubts import as_json
 
     names = [(answer, {"model": answer.model.name}) for answer in answers]
@@ -358,7 +357,6 @@ def _print_forecasts(answers: Sequence[Answer], question: Question) -> None:
 
 
 def _print_doubts(answers: Sequence[Answer]) -> None:
-    """A line for each model whose answer is in doubt."""
     for answer in answers:
         if answer.doubt is not None:
             say(f"{DOUBTED} {answer.model.name}: {answer.doubt}")
@@ -397,7 +395,6 @@ def _print_sensible(answers: Sequence[Answer], question: Question) -> None:
 
 
 def _print_best(answers: Sequence[Answer]) -> None:
-    """A line an n."""
     from gpucast.model.rates import ns_per_day
 
     speed, key = _speed(answers)
@@ -483,5 +480,4 @@ def _best_time(row: JsonObject) -> str:
 
 
 def _counts(values: Sequence[int]) -> str:
-    """GPU counts; many of them as ranges."""
     return ranges(values) if len(values) > MOST_LISTED else ", ".join(map(str, values))

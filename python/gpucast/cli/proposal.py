@@ -17,7 +17,7 @@ from gpucast.util.tables import one_line, print_table
 from gpucast.util.units import number, whole_percent
 
 if TYPE_CHECKING:
-    from gpucast.show.proposal.numerals import Numerals
+    from gpucast.show.proposal.tables import Numerals
     from gpucast.util import JsonObject
 
 
@@ -67,7 +67,7 @@ def command(
     from gpucast.model.energy import Grid
     from gpucast.model.intervals import Interval
     from gpucast.show.proposal.folder import files_of
-    from gpucast.show.proposal.numerals import numerals_of
+    from gpucast.show.proposal.tables import numerals_of
 
     check_folder(output)
     if output.exists():
@@ -111,7 +111,6 @@ def command(
 
 
 def _print(content: JsonObject, numerals: Numerals) -> None:
-    """The sensible counts, and what is asked for."""
     from gpucast.answers.scaling import hedged
     from gpucast.show.proposal.tables import tables_of
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from importlib import resources
+from typing import TYPE_CHECKING, Any
 
 from gpucast.cli.output import load, warn
 from gpucast.errors import InputError
@@ -15,8 +18,6 @@ from gpucast.util.processes import spread
 from gpucast.util.units import plain
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from gpucast.cli.figure_files import Draw
     from gpucast.data.dataset import Dataset
     from gpucast.data.selection import StepSelection
@@ -26,54 +27,9 @@ if TYPE_CHECKING:
 NO_MODEL = "none"
 
 
-@dataclass(frozen=True)
-class StepFigure:
-    """A figure of steps; ``gpucast.show.plots.steps`` draws it.
+FIGURES = "gpucast.show.plots.of_steps"
+"""The package of the figures of steps, a module each."""
 
-    Attributes:
-        help: the help text of its command.
-        axis: the option for the quantity on its axis, of which no value can be chosen.
-        chosen: the option for the quantity whose values can be chosen.
-        nothing: the reason if it cannot be drawn.
-    """
-
-    help: str
-    axis: str
-    chosen: str
-    nothing: str = ""
-
-
-_EACH_N, _EACH_COUNT = "a line for each n (-n)", "a line for each GPU count (--gpus)"
-
-FIGURES = {
-    "steps": StepFigure(
-        "Step time against n, the paper's figure 3.\n\nMeasured and by the model; a line is a GPU "
-        "count.",
-        "-n",
-        _EACH_COUNT,
-    ),
-    "shares": StepFigure(
-        "Shares of T_gpu, T_cpu, T_com: figure 4.\n\nAgainst the number of GPUs: by the model and, "
-        "where phases were timed, measured.",
-        "--gpus",
-        "a figure for each n (-n)",
-        "there is neither a model nor a timed phase of that size",
-    ),
-    "paths": StepFigure(
-        "Extra time of remote steps, against n.\n\nWhat steps take longer on other paths than on "
-        "the native one.",
-        "-n",
-        _EACH_COUNT,
-        "steps or models of one path only: nothing stands beside it",
-    ),
-    "gflops": StepFigure(
-        "Gflops against N, the paper's figure 2.\n\nN is the number of GPUs; a line is an n.",
-        "--gpus",
-        _EACH_N,
-        "what a step of this program computes is not known, so it has no Gflops; figures steps "
-        "shows its times",
-    ),
-}
 _SAMPLES = 15
 _REPLICATES = 60
 """Numbers of samples per record (evenly spaced quantiles) and of bootstrap replicates in fits for
@@ -113,16 +69,23 @@ class Subject:
         return f"Models: {'; '.join(own)}." if own else ""
 
 
-def nothing(name: str, subject: Subject) -> str:
-    """Return the reason why nothing can be drawn."""
-    from gpucast.show.paper.findings import NO_PARTS
+def helps() -> dict[str, str]:
+    """Return the help of each figure's command by the figure's name, that of times first. The
+    modules are not loaded: they load matplotlib."""
+    texts = {
+        file.name.removesuffix(".py"): file.read_text(encoding="utf-8")
+        for file in resources.files(FIGURES).iterdir()
+        if file.name.endswith(".py") and not file.name.startswith("_")
+    }
+    return {
+        name: ast.get_docstring(ast.parse(texts[name])) or ""
+        for name in sorted(texts, key=lambda name: (name != "steps", name))
+    }
 
-    undivided = any(
-        series.model is not None and series.model_of_parts is None for series in subject.series
-    )
-    if name == "shares" and undivided:
-        return f"no phase of that size was timed, and {NO_PARTS}"
-    return FIGURES[name].nothing
+
+def module(name: str) -> Any:
+    """Return the module of a figure."""
+    return importlib.import_module(f"{FIGURES}.{name}")
 
 
 def subject(inputs: Sequence[str], wanted: StepSelection, model: str) -> Subject:
@@ -212,34 +175,22 @@ def draws(
     for field_, values in (("n", chosen_n), ("gpus", chosen_gpus)):
         if values and len(values) > most:
             raise InputError(f"{len(values)} lines; at most {most} can be told apart", field=field_)
-    drawn_n = chosen_n or steps.sizes_of(series)
-    drawn_gpus = chosen_gpus or steps.counts_of(series)
-    caption = subject.caption(steps.reading(series))
-    drawn: dict[str, Draw] = {}
-
-    def add(name: str, what: str, draw: Callable[..., Figure], chosen: Sequence[float]) -> None:
-        # Steps that state no kind have no words for it.
-        title = f"{what}: {kind}" if kind else what
-        of_shares = draw is steps.shares
-        words = subject.caption(steps.reading_of_shares(series)) if of_shares else caption
-        drawn[name] = partial(draw, series, chosen, title, words)
-
-    if all(line.has_work for line in series):
-        add("gflops", "Gflops against the number of GPUs", steps.gflops, drawn_n)
-    title = f"Step time against the number of {steps.size_word(series)}"
-    add("steps", title, steps.step_times, drawn_gpus)
-    for at, size in enumerate(chosen_n or [steps.small_n(series)]):
-        if any(line.model_of_parts or size in {m for m, _ in line.phases} for line in series):
-            title = f"Shares of T_gpu, T_cpu and T_com, n = {size:,}"
-            add(f"shares-{size}" if at else "shares", title, steps.shares, [size])
-    if len(series) > 1:
-        title = f"Extra time of a step beside {series[0].label}"
-        add("paths", title, steps.extra_time, drawn_gpus)
-    return {name: draw for name, draw in drawn.items() if name.split("-")[0] in only}
+    asked = steps.Asked(series, chosen_n, chosen_gpus)
+    return {
+        drawing.name: partial(
+            drawing.draw,
+            series,
+            drawing.chosen,
+            # Steps that state no kind have no words for it.
+            f"{drawing.title}: {kind}" if kind else drawing.title,
+            subject.caption(drawing.reading(series)),
+        )
+        for name in only
+        for drawing in module(name).drawings(asked)
+    }
 
 
 def _lean(data: Dataset, series: Series) -> tuple[Dataset, StepSelection]:
-    """The part of the data that the fit to a series needs."""
     from gpucast.data.steps import data_of
     from gpucast.data.thinning import thinned, without_unused_routes
 

@@ -200,7 +200,6 @@ def _on_kind(file: str, how: ForKinds, output: Path | None, common: Common) -> N
 
 
 def _further(text: str) -> tuple[str, Dataset]:
-    """The kind and the steps of ``KIND=FILE``."""
     kind, equals, file = text.partition("=")
     if not (kind and equals and file):
         raise InputError(f"{text!r} is no KIND=FILE", field="--further")
@@ -299,7 +298,6 @@ def _from_trace(file: str, common: Common, how: ForTraces) -> None:
 
 
 def _from_traces(names: Sequence[str], common: Common, how: ForTraces, output: Path | None) -> None:
-    """Write a model of the path from several traces."""
     from gpucast.data.formats import Options
     from gpucast.data.formats.several import check_stated
     from gpucast.paths.traced.models import path_model
@@ -351,7 +349,6 @@ def _from_traces(names: Sequence[str], common: Common, how: ForTraces, output: P
 
 
 def _content(forecast: TraceForecast) -> dict[str, Any]:
-    """The JSON answer; seconds."""
     same = ("path", "native", "replayed", "seconds", "low", "high", "ratio", "extra", "steps")
     return {
         **{name: getattr(forecast, name) for name in same},

@@ -93,7 +93,6 @@ def how_many_gpus() -> None:
 
 
 def _draw() -> None:
-    """Draw fitted times, forecasts, and later measurements."""
     model = load_model("water.json")
     fitted, later = (medians_of(gc.load(name).steps) for name in ("water.jsonl", LATER))
     n, gpus = (np.array(column, dtype=np.float64) for column in zip(*later, strict=True))

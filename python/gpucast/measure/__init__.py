@@ -3,10 +3,9 @@
     paths       where the GPUs are and how programs reach them
     programs    gpucast-microbench and gpucast-mdapp, started, and their output read
     store       the file of records: whole lines only, one writer, can be resumed
-    costs       what a visit of a cell is expected to take
     until       questions to a model, its answers, and which visits would make these certain
-    visits      which visits were made, the budget, and which visits come next: the cheapest first,
-                or spread over all cells
+    visits      which visits were made, what one is expected to take, the budget, and which come
+                next: the cheapest first, or spread over all cells
     pathrun     makes the visits of a path by any program and records them
     own         a path measured by our own programs
     campaign    all paths measured by them

@@ -15,9 +15,8 @@ from gpucast.measure.machine import occupants
 from gpucast.measure.own import OwnRun, Work
 from gpucast.measure.pathrun import identified
 from gpucast.measure.paths import HOST, NATIVE, Path
-from gpucast.measure.report import Report
 from gpucast.measure.store import Store
-from gpucast.measure.work import PathReport, Request, Watcher
+from gpucast.measure.work import PathReport, Report, Request, Watcher
 
 
 class Campaign:

@@ -128,7 +128,6 @@ def _is_slowed(reasons: str) -> bool:
 
 
 def _driver() -> Finding:
-    """Check whether the CUDA driver exists and this user may use it."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -225,7 +224,6 @@ def processors() -> Finding:
 
 
 def _starters() -> Finding:
-    """Check for commands that start processes on several GPUs or nodes."""
     launchers = [name for name in ("mpirun", "srun", "sbatch") if shutil.which(name)]
     if not launchers:
         return Finding("MPI, Slurm", "missing", "neither", "schedule mpi and --slurm need them")

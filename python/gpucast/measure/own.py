@@ -14,14 +14,13 @@ from gpucast.data.selection import StepSelection
 from gpucast.data.workload import ALL_PAIRS
 from gpucast.fitting.fit import fit_own
 from gpucast.measure import energy, programs
-from gpucast.measure.costs import OwnCosts
 from gpucast.measure.design.cells import Cell, Timing, series_of
 from gpucast.measure.machine import sharing
 from gpucast.measure.pathrun import PathRun
 from gpucast.measure.paths import Path
-from gpucast.measure.programs import ProgramError, ShortSuite, Stepper
+from gpucast.measure.programs import ProgramError, Stepper
 from gpucast.measure.store import Store
-from gpucast.measure.visits import Budget, Visits, cheapest_round
+from gpucast.measure.visits import Budget, OwnCosts, Visits, cheapest_round
 from gpucast.measure.work import Request, Watcher
 from gpucast.model.fitted import Model
 from gpucast.util.gpu_shares import device
@@ -173,13 +172,12 @@ class OwnRun(PathRun):
             self.report.status = "failed"
             self.note(f"transfers of path {path}: {message}")
 
-    def _short_suite(self) -> ShortSuite:
+    def _short_suite(self) -> tuple[float, int]:
+        """Return seconds and largest transfer (bytes) of a short suite."""
         # Beyond the sizes that steps transfer, transfer times are linear in size.
         moved = int(max(ALL_PAIRS.to_gpu(cell.n, cell.gpus) for cell in self._work.cells))
-        return ShortSuite(
-            seconds=max(1.0, _SHARE * self.visits.budget.left()),
-            largest=max(_LEAST_LARGEST, 1 << (4 * moved).bit_length()),
-        )
+        largest = max(_LEAST_LARGEST, 1 << (4 * moved).bit_length())
+        return max(1.0, _SHARE * self.visits.budget.left()), largest
 
     def _keep_new(self, program: programs.Program) -> None:
         """Keep the records that the file does not have from an interrupted or a short suite."""

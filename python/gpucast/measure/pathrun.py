@@ -17,11 +17,10 @@ from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.errors import InputError
 from gpucast.measure.design.cells import Cell
 from gpucast.measure.machine import nvidia_smi
-from gpucast.measure.report import AnswerReport, FitReport
 from gpucast.measure.store import Store
 from gpucast.measure.until import ended_by
 from gpucast.measure.visits import Visits
-from gpucast.measure.work import HOUR, PathReport, Watcher
+from gpucast.measure.work import HOUR, AnswerReport, FitReport, PathReport, Watcher
 from gpucast.util.gpu_shares import Device
 
 _LONG = 1.0

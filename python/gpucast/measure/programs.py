@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from gpucast import installed, remote
@@ -140,26 +139,18 @@ def probe(path: Path, environment: Mapping[str, str] | None) -> Machine:
     return made
 
 
-@dataclass(frozen=True)
-class ShortSuite:
-    """Transfers and launches for ``seconds``, with transfers up to ``largest`` bytes."""
-
-    seconds: float
-    largest: int
-
-
 def transfers(
     path: Path,
     environment: Mapping[str, str] | None,
     machine: str,
-    short: ShortSuite | None = None,
+    short: tuple[float, int] | None = None,
 ) -> Program:
-    """Start measuring all transfers, launches and host memory, or a short suite, which also skips
-    the scatter from run to run."""
+    """Start measuring all transfers, launches and host memory, or (``short``) transfers of up to so
+    many bytes and launches for so many seconds, without the scatter from run to run."""
     words = [find(MICROBENCH), "measure", *path.engine, *_labels(path, machine)]
     if short is not None:
         words += ["--what", "transfers,launches,skeleton", "--fresh", "0"]
-        words += ["--budget", f"{short.seconds:.3f}", "--largest", str(short.largest)]
+        words += ["--budget", f"{short[0]:.3f}", "--largest", str(short[1])]
         if path.kind != "host":
             words += ["--memory", "pinned,pageable"]
     return Program(words, environment)

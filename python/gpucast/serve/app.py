@@ -173,7 +173,6 @@ class App:
         return page(answer.content, version=version(), panel=panel, downloads=answer.downloads)
 
     def _downloads(self) -> dict[str, Callable[[], str]]:
-        """Return the files for download, by name."""
         answer = self._state.answer
         if answer is None:
             return {}

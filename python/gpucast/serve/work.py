@@ -142,7 +142,6 @@ def answer(order: Order) -> Answer:
 
 
 def _read(kind: type[Options | Throughput], stated: Mapping[str, str]) -> dict[str, Any]:
-    """Return the stated fields."""
     reads = {field.name: field.metadata.get("read") for field in fields(kind)}
     if kind is Options:
         reads |= {"gpus_per_node": _whole, "steps": _whole, "size_of": _size_of}

@@ -47,6 +47,8 @@ def test_a_newcomer_is_told_what_a_step_is_and_where_its_time_goes(run: Run, tra
 def test_json_says_the_same(run: Run, trace: Path) -> None:
     _, out, _ = run("trace", "show", trace, "--json", "--range", "step")
     answer = only_json(out)
+    about = {"trace", "source", "command", "machine", "seconds_untraced"}
+    assert set(answer) == about | {"processes", "notes"}
     (process,) = answer["processes"]
     steps, host = process["steps"], process["host"]
     assert answer["source"] == "cupti"

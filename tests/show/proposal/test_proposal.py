@@ -18,7 +18,7 @@ import gpucast as gc
 from command_line import Run, assert_refused, only_json
 from gpucast import demo
 from gpucast.cli import main
-from gpucast.show.proposal.numerals import numerals_of
+from gpucast.show.proposal.tables import numerals_of
 from other_programs import SIZES, md
 
 WATER = Path(demo.__file__).with_name("water.csv")

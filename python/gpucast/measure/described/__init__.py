@@ -6,9 +6,9 @@ request      what the user wants measured, and which of its visits were made
 here         what is available on this machine: GPUs, a Slurm allocation, other users
 running      one run: its folder, its output, why it failed
 results      step times in a run's output
-sharing      several instances at once on one GPU; usage: how busy it is; mps: NVIDIA's MPS
+sharing      several instances at once on one GPU, how busy it is, and NVIDIA's MPS
 traced       one run of each cell under the recorder
 visit        warm-up and repeats of a run, as one record
-campaign     makes all visits and records them; dry_run: lists them instead
+campaign     makes all visits and records them, or lists them instead
 slurm        the same through Slurm jobs
 """

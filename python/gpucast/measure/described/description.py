@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -26,9 +27,13 @@ OUTPUT = "output"
 """The name by which ``result.file`` means what a run prints."""
 
 
-def _launcher(value: object) -> object:
-    if not isinstance(value, str):
-        return value
+def _texts(convert: Callable[[str], object]) -> Callable[[object], object]:
+    """Return a function that converts texts and leaves other values."""
+    return lambda value: convert(value) if isinstance(value, str) else value
+
+
+@_texts
+def _launcher(value: str) -> object:
     if value not in LAUNCHERS:
         raise ValueError(
             f"{value!r} is no launcher{near(value, list(LAUNCHERS))}; or give its words as a list"
@@ -36,22 +41,15 @@ def _launcher(value: object) -> object:
     return LAUNCHERS[value]
 
 
-def _file(value: object) -> object:
-    return {"from": value} if isinstance(value, str) else value
+_file = _texts(lambda name: {"from": name})
+_listed = _texts(lambda word: [word])
+_timestep = _texts(parse_timestep)  # a number is in seconds; a text has a unit, such as 2fs
 
 
-def _listed(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
-def _timestep(value: object) -> object:
-    # A number is in seconds; a text has a unit, such as 2fs.
-    return parse_timestep(value) if isinstance(value, str) else value
-
-
-def _share(value: object) -> object:
+@_texts
+def _share(value: str) -> object:
     # YAML reads 1/4 (of a GPU) as a text.
-    share = share_of(value) if isinstance(value, str) else None
+    share = share_of(value)
     if share is None or share > 1:
         return value
     return share if share < 1 else 1

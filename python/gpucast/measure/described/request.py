@@ -11,11 +11,10 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
 from gpucast.data.selection import StepSelection
 from gpucast.fitting.fit import fit
-from gpucast.measure.costs import VisitCosts
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.runs import Run
 from gpucast.measure.design.cells import Cell
-from gpucast.measure.visits import Budget, Visits
+from gpucast.measure.visits import Budget, VisitCosts, Visits
 from gpucast.measure.work import Bounds
 from gpucast.model.fitted import Model
 from gpucast.util import units

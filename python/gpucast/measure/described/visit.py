@@ -22,11 +22,10 @@ from gpucast.measure.described.here import (
     first_visible,
     step_of_allocation,
 )
-from gpucast.measure.described.mps import service
 from gpucast.measure.described.results import Times, times_in, together
 from gpucast.measure.described.running import FailedRunError, in_folder, last_lines
 from gpucast.measure.described.runs import Run
-from gpucast.measure.described.sharing import run_together, sharing_fields
+from gpucast.measure.described.sharing import run_together, service, sharing_fields
 from gpucast.measure.described.traced import TracedRuns
 from gpucast.measure.energy import metered
 from gpucast.util import units
@@ -155,7 +154,6 @@ class Visitor:
         return replace(all_times, more={**all_times.more, **more})
 
     def _doubt(self, text: str) -> None:
-        """Report a doubt, once."""
         if text not in self._doubts:
             self._doubts.add(text)
             self._say(text)
@@ -169,7 +167,6 @@ class Visitor:
         return visible.split(",")
 
     def _bound(self, run: Run) -> dict[str, str]:
-        """Return the environment variables that assign GPUs to a run."""
         program, gpus = self._program, run.cell.gpus
         step = step_of_allocation(program.path, program.launcher, gpus, run.nodes)
         return {**bound(self._gpus if run.nodes == 1 else None, gpus), **step}

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ class SecondRun:
     ) -> None:
         self._program, self._watcher, self._range = program, watcher, range_name
         self._limits = replace(limits, phase=0.0)
-        self._input = _standard_input()
+        self._has_input, self._offset = _standard_input()
         self.seconds: float | None = None
         self.problem: str | None = None
 
@@ -51,7 +51,7 @@ class SecondRun:
         from gpucast.measure.tracing import markers  # reads tables, which takes a second to load
 
         about = json.loads((folder / "run.json").read_text())
-        if not self._input.is_there or about["seconds"] > LONGEST:
+        if not self._has_input or about["seconds"] > LONGEST:
             return
         marker = markers.marker_in(folder, self._range)
         if marker is None:
@@ -75,30 +75,22 @@ class SecondRun:
             "GPUCAST_TRACE_ONLY": marker.name,
             "GPUCAST_TRACE_BEGIN": "light",
         }
-        offset = self._input.offset
-        if offset is not None:
-            os.lseek(sys.stdin.fileno(), offset, os.SEEK_SET)
+        if self._offset is not None:
+            os.lseek(sys.stdin.fileno(), self._offset, os.SEEK_SET)
         return recording.run_program(
             self._program, variables, scratch, self._watcher,
-            stdin=subprocess.DEVNULL if offset is None else None,
+            stdin=subprocess.DEVNULL if self._offset is None else None,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Input:
-    """Standard input: whether a second run can get the same, and from which offset (None: there is
-    nothing to read, as on a terminal)."""
-
-    is_there: bool
-    offset: int | None = None
-
-
-def _standard_input() -> _Input:
+def _standard_input() -> tuple[bool, int | None]:
+    """Return whether a second run can get the same standard input, and from which offset (None:
+    there is nothing to read, as on a terminal)."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
         if stat.S_ISREG(mode):
-            return _Input(True, os.lseek(sys.stdin.fileno(), 0, os.SEEK_CUR))
+            return True, os.lseek(sys.stdin.fileno(), 0, os.SEEK_CUR)
     except (OSError, ValueError, AttributeError):
-        return _Input(True)
-    return _Input(not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)))
+        return True, None
+    return not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)), None

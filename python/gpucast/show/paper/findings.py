@@ -21,6 +21,7 @@ from gpucast.data.steps import NATIVE_PATHS, Cell, medians_of, names_of, steps_o
 from gpucast.errors import InputError
 from gpucast.model.fitted import Model
 from gpucast.paths.launches import launch_costs
+from gpucast.show.plots.step_series import NO_PARTS
 from gpucast.util import JsonObject
 from gpucast.util.order_statistics import Median, median_of
 from gpucast.util.units import change, duration, throughput
@@ -40,8 +41,6 @@ EXTRA_NOISE = 0.02
 LARGER = 1.02
 """Least differences that count: of Gflops (relative), of shares and of the extra time of remote
 steps (absolute), and the ratio of microbenchmarks."""
-
-NO_PARTS = "a model of its kind does not split a step into T_gpu, T_cpu and T_com"
 
 STRETCH = 3.0
 """Exponents are computed over at least this factor of n, because waves of blocks make steps."""
@@ -223,7 +222,6 @@ def _gflops(
     *,
     rising: bool,
 ) -> Finding:
-    """Test the paper's figure 2."""
     counts, noise = _counts(studies), RATE_NOISE
     finding = Finding(
         f"{statement} (measured; Gflops relative to the fewest GPUs; {100 * noise:g} % is noise)",
@@ -304,7 +302,6 @@ def local_exponents(points: Sequence[tuple[float, float]]) -> list[tuple[float, 
 
 
 def _onset(slopes: Sequence[tuple[float, float]]) -> float | None:
-    """Return the n from which all exponents are quadratic."""
     at_end = list(takewhile(lambda at: QUADRATIC[0] <= at[1] <= QUADRATIC[1], reversed(slopes)))
     return at_end[-1][0] if at_end else None
 

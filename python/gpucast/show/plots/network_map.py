@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patheffects import AbstractPathEffect, withStroke
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from gpucast.paths.traced.maps import LEVELS, NetworkMap
 from gpucast.show.plots import style
@@ -55,7 +51,7 @@ def network_map(map_: NetworkMap) -> Figure:
     _lines(axes, map_, trips, rates)
     _legend(axes, _marks(map_, trips, rates))
     bar = figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02)
-    _only_ticks(bar.ax.yaxis, _ticks(most))
+    style.only_ticks(bar.ax.yaxis, _ticks(most))
     bar.set_label("times as long as natively")
     bar.outline.set_linewidth(0.4)
     return figure
@@ -66,13 +62,7 @@ def _scales(axes: Axes, trips: np.ndarray, rates: np.ndarray) -> None:
     axes.set_xlabel("round trip that the network adds, us")
     axes.set_ylabel("bandwidth each way, Gb/s")
     for axis, ticks in ((axes.xaxis, _TRIPS), (axes.yaxis, _RATES)):
-        _only_ticks(axis, ticks)
-
-
-def _only_ticks(axis: Axis, ticks: Sequence[float]) -> None:
-    axis.set_major_locator(FixedLocator(ticks))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_locator(NullLocator())
+        style.only_ticks(axis, ticks)
 
 
 def _lines(axes: Axes, map_: NetworkMap, trips: np.ndarray, rates: np.ndarray) -> None:
@@ -139,7 +129,6 @@ def _legend(axes: Axes, marks: list[tuple[float, float, str, str]]) -> None:
 
 
 def _ticks(most: float) -> list[float]:
-    """Return the levels for which a colour bar up to ``most`` has room."""
     ticks = [1.0]
     for level in LEVELS:
         if level <= most and np.log(level / ticks[-1]) > _TICKS_APART * np.log(most):

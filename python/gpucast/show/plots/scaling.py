@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
 from gpucast.answers.scaling import THRESHOLD, Sweep, strong, weak
 from gpucast.errors import InputError
@@ -147,7 +147,6 @@ def draw(
 
 
 def _labels(lines: Sequence[Line], over: Over) -> dict[str, str]:
-    """Return the default labels of axes."""
     references = {int(one.points.gpus[0]) for one in lines}
     named = f" (N_ref = {references.pop()})" if len(references) == 1 else ""
     known = all(one.points.model.timestep is not None for one in lines)
@@ -218,9 +217,7 @@ def _scales(axes: Axes, what: What, counts: Sequence[float]) -> None:
     first, last = np.log2([min(counts), max(counts)])
     every = max(1, -(-int(last - first + 1) // _MOST_TICKS))
     ticks = 2.0 ** np.arange(np.ceil(first - 1e-9), last + 1e-9, every)
-    axes.xaxis.set_major_locator(FixedLocator(ticks.tolist() if ticks.size > 1 else counts))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:g}"))
+    style.only_ticks(axes.xaxis, ticks.tolist() if ticks.size > 1 else counts)
     style.grid(axes)
     if what == "efficiency":
         axes.set_ylim(0, max(1.1, axes.get_ylim()[1]))

@@ -30,6 +30,8 @@ PAPERS = StepSelection(
 )
 """Selection of the paper's program."""
 
+NO_PARTS = "a model of its kind does not split a step into T_gpu, T_cpu and T_com"
+
 PHASES = {"T_gpu": ("kernel",), "T_cpu": ("cpu",), "T_com": ("h2d", "d2h", "exchange", "calls")}
 """The phases that a program times, by the term of the model."""
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import truediv
 from typing import TypeVar
@@ -43,6 +44,7 @@ COUNTS_DRAWN = 4
 EVERY_COUNT = 512
 """Lines against N have a point for each GPU count up to this many."""
 PALE = 0.5
+EACH_N, EACH_COUNT = "a line for each n (-n)", "a line for each GPU count (--gpus)"
 _POINTS_READ = "Points: medians measured (bars: 95 % intervals or rounding)."
 _LINES_READ = "Lines: model, 90 % band; dashed: extrapolated."
 
@@ -67,6 +69,42 @@ def reading_of_shares(series: Sequence[Series]) -> str:
         "Left, framed: phases that the program timed, of their sum. Right: model, which shares out "
         "the whole step by how it grows with n and N, so that they differ; pale: extrapolated."
     )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The series to draw, and the n and GPU counts chosen of them; None: as many as suit."""
+
+    series: Sequence[Series]
+    n: Sequence[float] | None = None
+    gpus: Sequence[int] | None = None
+
+    @property
+    def sizes(self) -> Sequence[float]:
+        """The n to draw."""
+        return self.n or sizes_of(self.series)
+
+    @property
+    def counts(self) -> Sequence[int]:
+        """The GPU counts to draw."""
+        return self.gpus or counts_of(self.series)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that can be drawn.
+
+    Attributes:
+        name: the name of its file, without an ending.
+        draw: draws it, given series, ``chosen`` values, title and caption.
+        reading: explains how to read it, for its caption.
+    """
+
+    name: str
+    title: str
+    draw: Callable[..., Figure]
+    chosen: Sequence[float]
+    reading: Callable[[Sequence[Series]], str] = reading
 
 
 def sizes_of(series: Sequence[Series]) -> list[float]:
@@ -150,7 +188,7 @@ def gflops(
     for upper, lower, path in zip(*rows, series, strict=True):
         for at, n in enumerate(sizes):
             own = {gpus: p for (size, gpus), p in path.points.items() if size == n}
-            lines = _forecasts(path.model, np.full(gpus.size, float(n)), gpus)
+            lines = forecasts_at(path.model, np.full(gpus.size, float(n)), gpus)
             if lines is not None:
                 rates = np.array(
                     [
@@ -159,11 +197,11 @@ def gflops(
                     ]
                 )
                 first = int(np.flatnonzero(gpus == min(own, default=1))[0])
-                _line(upper, gpus, rates, lines.extrapolated, at)
-                _line(lower, gpus, rates / rates[0, first], lines.extrapolated, at)
-            _points(upper, own, at, partial(path.workload.gflops, float(n)))
+                draw_line(upper, gpus, rates, lines.extrapolated, at)
+                draw_line(lower, gpus, rates / rates[0, first], lines.extrapolated, at)
+            draw_points(upper, own, at, partial(path.workload.gflops, float(n)))
             if own:
-                _points(lower, own, at, partial(truediv, own[min(own)].seconds))
+                draw_points(lower, own, at, partial(truediv, own[min(own)].seconds))
         upper.set_yscale("log")
         style.plain_minor_ticks(upper)
         style.si_axis(upper.yaxis)
@@ -176,7 +214,7 @@ def gflops(
         upper.set_title(path.label)
     rows[0][0].set_ylabel(f"Gflops ({series[0].workload.operations:.0f} flops a pair)")
     rows[1][0].set_ylabel("Gflops over fewest GPUs'")
-    _key(figure, [(f"n = {n:,}", at) for at, n in enumerate(sizes)], series)
+    key(figure, [(f"n = {n:,}", at) for at, n in enumerate(sizes)], series)
     return figure
 
 
@@ -203,26 +241,27 @@ def step_times(
         axes.set_title(own.label)
     _slopes(grid_[0], (1, 2) if all(own.has_work for own in series) else (1,))
     grid_[0].set_ylabel("time of a step")
-    _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)], series)
+    key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)], series)
     return figure
 
 
 def _step_time(axes: Axes, series: Series, count: int, span: tuple[float, float], at: int) -> None:
     n = spaced(*span, style.POINTS)
-    line = _forecasts(series.model, n, np.full(n.size, float(count)))
+    line = forecasts_at(series.model, n, np.full(n.size, float(count)))
     if line is not None:
-        _line(axes, n, np.array([line.seconds, line.low, line.high]), line.extrapolated, at)
+        draw_line(axes, n, np.array([line.seconds, line.low, line.high]), line.extrapolated, at)
     own = {size: p for (size, gpus), p in series.points.items() if gpus == count}
-    _points(axes, own, at, lambda p: p)
+    draw_points(axes, own, at, lambda p: p)
 
 
 def _step_time_axes(axes: Axes, series: Sequence[Series]) -> None:
-    style.log_axes(axes, _size_label(series), "")
+    style.log_axes(axes, size_label(series), "")
     style.si_axis(axes.yaxis, "s")
     style.si_axis(axes.xaxis)
 
 
-def _size_label(series: Sequence[Series]) -> str:
+def size_label(series: Sequence[Series]) -> str:
+    """Return the label of an axis of n."""
     units = {own.unit for own in series}
     return f"n, {size_word(series)}" if units != {None} else "n"
 
@@ -277,7 +316,7 @@ def _shares(axes: Axes, series: Series, n: float, *, several: bool) -> bool:
     """Draw one panel; return whether it shows anything. ``several``: panels differ in n."""
     timed = {gpus: p for (size, gpus), p in series.phases.items() if size == n}
     counts = np.array(sorted(timed), dtype=np.float64) if timed else gpu_range([series])
-    forecasts = _forecasts(series.model_of_parts, np.full(counts.size, float(n)), counts)
+    forecasts = forecasts_at(series.model_of_parts, np.full(counts.size, float(n)), counts)
     width, shift = (0.4, 0.21) if timed and series.model_of_parts is not None else (0.7, 0.0)
     if timed:
         terms = {
@@ -342,12 +381,12 @@ def extra_time(
                 for (size, gpus), point in other.points.items()
                 if gpus == count and (size, gpus) in first.points
             }
-            _points(axes, own, at, lambda p: 100 * (p - 1))
+            draw_points(axes, own, at, lambda p: 100 * (p - 1))
         axes.axhline(0, color="black", lw=0.6)
-        _extra_axes(axes, _size_label(series))
+        percent_axes(axes, size_label(series))
         axes.set_title(f"{other.label} beside {first.label}")
     grid_[0].set_ylabel("extra time of a step")
-    _key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)], series)
+    key(figure, [(f"N = {count}", at) for at, count in enumerate(counts)], series)
     return figure
 
 
@@ -366,18 +405,19 @@ def extra_cost(paths: Beside, title: str, caption: str) -> Figure:
         axes.plot(n, forecast[0], color=style.COLOURS[0])
         axes.plot(n, 100 * paths.extra[rows], "o", mfc="white", mew=0.8, color=style.COLOURS[1])
         axes.axhline(0, color="black", lw=0.6)
-        _extra_axes(axes)
+        percent_axes(axes)
         axes.set_title(gpus_in_words(count))
         axes.set_xlabel("n, particles" if axes in flat[-2:] else "")
         axes.set_ylabel("extra time of a step" if axes in flat[::2] else "")
     return figure
 
 
-def _extra_axes(axes: Axes, size_label: str = "n, particles") -> None:
+def percent_axes(axes: Axes, label: str = "n, particles") -> None:
+    """Label axes of percent against n."""
     axes.set_xscale("log")
     style.plain_minor_ticks(axes)
     style.si_axis(axes.xaxis)
-    axes.set_xlabel(size_label)
+    axes.set_xlabel(label)
     axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
     style.grid(axes)
 
@@ -390,7 +430,7 @@ def _ratio_line(
     axes: Axes, first: Model | None, other: Model | None, n: Array, count: int, at: int
 ) -> None:
     gpus = np.full(n.size, float(count))
-    base, remote = _forecasts(first, n, gpus), _forecasts(other, n, gpus)
+    base, remote = forecasts_at(first, n, gpus), forecasts_at(other, n, gpus)
     if base is None or remote is None:
         return
     ratio = remote.seconds / base.seconds
@@ -399,23 +439,23 @@ def _ratio_line(
         np.hypot(np.log(base.mean_high / base.seconds), np.log(remote.mean_high / remote.seconds))
     )
     percent = 100 * (np.array([ratio, ratio / half, ratio * half]) - 1)
-    _line(axes, n, percent, base.extrapolated | remote.extrapolated, at)
+    draw_line(axes, n, percent, base.extrapolated | remote.extrapolated, at)
 
 
 # --- common parts -------------------------------------------------------------------------
 
 
-def _forecasts(model: Model | None, n: Array, gpus: Array) -> Forecasts | None:
+def forecasts_at(model: Model | None, n: Array, gpus: Array) -> Forecasts | None:
+    """Return forecasts of cells; None without a model, or if it knows nothing of some counts."""
     if model is None:
         return None
     try:
         return model.forecasts(n, gpus)
     except InputError:
-        # The data tell nothing about this many GPUs: nothing is drawn.
         return None
 
 
-def _line(axes: Axes, x: Array, y: Array, outside: NDArray[np.bool_], at: int) -> None:
+def draw_line(axes: Axes, x: Array, y: Array, outside: NDArray[np.bool_], at: int) -> None:
     """Draw a line with its band; ``y``: values and both ends of the band, (3, x)."""
     style.band(axes, x, y[1], y[2], at)
     axes.plot(x, y[0], "--", lw=0.8, color=style.COLOURS[at])
@@ -423,14 +463,17 @@ def _line(axes: Axes, x: Array, y: Array, outside: NDArray[np.bool_], at: int) -
         axes.plot(np.where(outside, np.nan, x), y[0], "-", color=style.COLOURS[at])
 
 
-def _points(axes: Axes, own: Mapping[T, Point], at: int, scale: Callable[[float], float]) -> None:
+def draw_points(
+    axes: Axes, own: Mapping[T, Point], at: int, scale: Callable[[float], float]
+) -> None:
+    """Draw points at their keys, with the intervals of their values scaled."""
     if not own:
         return
     values = np.array([[scale(s) for s in (p.seconds, p.low, p.high)] for p in own.values()]).T
     style.points(axes, list(own), values[0], values[1:], at)
 
 
-def _key(figure: Figure, entries: Sequence[tuple[str, int]], series: Sequence[Series]) -> None:
+def key(figure: Figure, entries: Sequence[tuple[str, int]], series: Sequence[Series]) -> None:
     """Add a legend of the lines and marks that the figure of these series has."""
     lines = any(own.model is not None for own in series)
     points = any(own.points for own in series)

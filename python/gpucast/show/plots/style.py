@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import os
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import matplotlib
@@ -254,11 +254,20 @@ def gpus_axis(axes: Axes, counts: np.ndarray) -> None:
     axes.set_xlabel("N, GPUs")
 
 
+def only_ticks(
+    axis: Axis,
+    ticks: Sequence[float],
+    text: Callable[[float, int], str] = lambda value, _: f"{value:g}",
+) -> None:
+    """Give an axis these ticks and no others."""
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(text))
+
+
 def byte_axis(axes: Axes) -> None:
     """Label a logarithmic x axis of bytes in binary units."""
-    axes.xaxis.set_major_locator(FixedLocator([2.0**power for power in range(0, 41, 5)]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(binary))
+    only_ticks(axes.xaxis, [2.0**power for power in range(0, 41, 5)], binary)
     axes.tick_params(axis="x", labelrotation=30)
 
 

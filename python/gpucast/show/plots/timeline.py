@@ -126,7 +126,6 @@ def _draw(axes: Axes, rows: list[Row], length: float) -> None:
 
 
 def _write_names(axes: Axes, row: Row, place: int, length: float, scale: float) -> None:
-    """Write the names of bars that are wide enough."""
     for start, end, look, text in zip(row.starts, row.ends, row.looks, row.texts, strict=True):
         left, right = max(start, 0.0), min(end, length)
         room = int((right - left) / length * _LETTERS_OF_WIDTH) - 1

@@ -1,9 +1,8 @@
 """Writes a folder for a proposal for computing time: figures, tables, and a form's answers.
 
-    numerals    number formats of countries
-    tables      tables of scaling and hours, as text, Markdown, LaTeX, CSV and a workbook
-    document    converts Markdown to a Word document
-    folder      all files of a proposal
+    tables      tables of scaling and hours, as text, Markdown, LaTeX, CSV and a workbook, with
+                numbers as a country writes them
+    folder      all files of a proposal, some of them as Word documents
 
 ``templates/`` has the questions of public forms. Submodules are loaded when they are first used.
 """

@@ -195,7 +195,6 @@ def _sizes(models: Sequence[Model], data: Dataset | None, sizes: Sequence[float]
 
 
 def _labels(models: Sequence[Model]) -> list[str]:
-    """Return labels of the models: their paths if these differ, else their files' names."""
     paths = [_path(model) for model in models]
     if len(models) == 1 and models[0].data.program is not None:
         return [models[0].data.program]
@@ -441,7 +440,6 @@ def _table(
 def _weak(
     model: Model, per_gpu: float | None, counts: Array, interval: Interval, throughput: Throughput
 ) -> JsonObject:
-    """Return a model's weak scaling."""
     sweep = weak(model, per_gpu, counts, None, interval)
     further = throughput.columns(sweep.n, sweep.gpus, sweep.forecasts.seconds)
     return {
@@ -487,7 +485,6 @@ def _choices(
 
 
 def _shown(model: Model, forecasts: Forecasts, at: int) -> JsonObject:
-    """Return a forecast as the page shows it."""
     return {
         **{
             key: getattr(forecasts, key)[at].item()

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from gpucast.answers.proposal import Asked, proposal_of
 from gpucast.model.fitted import Model
-from gpucast.show.proposal.numerals import Numerals
-from gpucast.show.proposal.tables import csv
+from gpucast.show.proposal.tables import Numerals, csv
 from gpucast.util import JsonObject
 
 

@@ -102,7 +102,6 @@ def loading_page(panel: JsonObject) -> str:
 
 
 def _rendered(template: str, names: Sequence[str], **context: object) -> str:
-    """Render a template with the page's style and the named scripts."""
     scripts = [_resource(name) for name in names]
     hashes = Markup(" ").join(map(_hash, scripts))
     own = {"css": _resource("static/report.css"), "scripts": scripts, "script_hashes": hashes}

@@ -14,16 +14,14 @@ from itertools import accumulate
 from typing import TypeVar
 
 from gpucast.data.records import Entry, Note, Step
-from gpucast.measure.costs import VisitCosts
-from gpucast.measure.described.campaign import DescribedRun
-from gpucast.measure.described.dry_run import Plan, PlannedVisit
+from gpucast.measure.described.campaign import DescribedRun, Plan, PlannedVisit
 from gpucast.measure.described.request import Request, in_random_order
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.slurm.options import RESERVE_SECONDS, Options, Shape, words_of
 from gpucast.measure.described.slurm.work import Key
 from gpucast.measure.design.cells import START, Cell, in_turn
 from gpucast.measure.until import ended_by
-from gpucast.measure.visits import Budget, up_to
+from gpucast.measure.visits import Budget, VisitCosts, up_to
 
 T = TypeVar("T")
 

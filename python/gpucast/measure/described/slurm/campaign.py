@@ -14,26 +14,26 @@ from collections.abc import Sequence
 from gpucast.data import jsonl
 from gpucast.data.records import Machine, Note, Record, Step
 from gpucast.errors import InputError
-from gpucast.measure.costs import VisitCosts
 from gpucast.measure.described.campaign import DescribedRun
 from gpucast.measure.described.request import Request, beside
 from gpucast.measure.described.runs import Run
 from gpucast.measure.described.slurm.batches import MOST_JOBS, SharedBudget, Wanted
 from gpucast.measure.described.slurm.jobs import (
+    TRIES,
     Jobs,
     LiveJob,
+    Losses,
     NotSubmittedError,
     cluster_name,
 )
-from gpucast.measure.described.slurm.losses import TRIES, EndedJob, Losses
 from gpucast.measure.described.slurm.options import FIELD, Options, Shape
 from gpucast.measure.described.slurm.work import Key, Work
 from gpucast.measure.described.visit import failure
 from gpucast.measure.design.cells import Cell
 from gpucast.measure.pathrun import identified
-from gpucast.measure.report import Report
 from gpucast.measure.store import Store
-from gpucast.measure.work import Watcher
+from gpucast.measure.visits import VisitCosts
+from gpucast.measure.work import Report, Watcher
 
 POLL_SECONDS = 0.5
 _AGAIN_SECONDS = 20.0  # after sbatch failed
@@ -211,17 +211,13 @@ class SlurmCampaign:
 
     def _account(self, live: LiveJob) -> None:
         """Report why an ended job left visits undone, and try these again or give them up."""
-        lost, shape = self._undone(live), live.work.shape
-        verdict = self._losses.after(
-            EndedJob(
-                shape, lost, live.made, live.answer, live.state, live.under_way(), live.last_line()
-            )
-        )
+        lost = self._undone(live)
+        verdict = self._losses.after(live, lost)
         if verdict.ended is None:
             return
         tried = "; they are tried again" if self._options and not verdict.given_up else ""
         self._watcher.say(
-            f"job {live.id} (gpus={shape.gpus}) ended as {verdict.ended}: {len(lost)} of "
+            f"job {live.id} (gpus={live.work.shape.gpus}) ended as {verdict.ended}: {len(lost)} of "
             f"{_visits(len(live.work.visits))} undone{tried}"
         )
         for digest, number in verdict.given_up:
@@ -310,7 +306,6 @@ class SlurmCampaign:
         }
 
     def _queued_cells(self) -> list[Cell]:
-        """A cell for each visit that jobs still have to make."""
         return [self._by_digest[digest].cell for digest, _ in self._queued()]
 
     def _undone(self, live: LiveJob) -> list[Key]:

@@ -57,7 +57,6 @@ def run_cells(work: Work) -> str:
 
 
 def _make_visits(work: Work, job: str, store: Store) -> str:
-    """Make the visits, and return what ``run_cells`` returns."""
     program, path = work.program, work.program.path
     gpus = gpus_here(path, program.environment, program.launcher)
     here = possible([run for run, _ in work.visits], gpus, _log)
@@ -108,7 +107,6 @@ def _changed(work: Work, run: Run, number: int) -> Note | None:
 
 
 def _log(text: str) -> None:
-    """Write a line into the job's log."""
     print(text, file=sys.stderr, flush=True)
 
 

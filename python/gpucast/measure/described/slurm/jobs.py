@@ -14,17 +14,23 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
+from submitit import SlurmExecutor, SlurmJob
 from submitit.core.utils import FailedJobError, FailedSubmissionError
+from submitit.slurm.slurm import SlurmInfoWatcher
 
 from gpucast.errors import GpucastError
-from gpucast.measure.described.slurm import queue
 from gpucast.measure.described.slurm.inside import run_cells
+from gpucast.measure.described.slurm.options import Shape
 from gpucast.measure.described.slurm.work import (
+    Key,
     Part,
     Work,
     marker_of,
@@ -64,7 +70,7 @@ class LiveJob:
         made: number of visits in its records.
     """
 
-    job: queue.QueuedJob
+    job: QueuedJob
     work: Work
     part: Part
     adopted: bool = False
@@ -135,7 +141,7 @@ class Jobs:
         if self.folder.is_dir():
             self._tidy()
             for path in sorted(self.folder.glob(f"*{_SUBMITTED}")):
-                job = queue.QueuedJob(self.folder, path.name.removesuffix(_SUBMITTED))
+                job = QueuedJob(self.folder, path.name.removesuffix(_SUBMITTED))
                 try:
                     (work,) = job.submission().args
                 except Exception as error:  # whatever an unpickler may raise
@@ -146,8 +152,8 @@ class Jobs:
                 part = Part(part_of(self.folder, job.job_id))
                 self.live.append(LiveJob(job, work, part, adopted=True))
         known = {live.id for live in self.live}
-        for row in queue.listed() or []:
-            ours = row.name.startswith(self._name) and row.state not in queue.ENDED
+        for row in listed() or []:
+            ours = row.name.startswith(self._name) and row.state not in ENDED
             if ours and row.job not in known:  # its client was killed before it could be listed
                 subprocess.run(["scancel", row.job], check=False, stderr=subprocess.DEVNULL)
         return messages
@@ -158,7 +164,7 @@ class Jobs:
         Raises:
             NotSubmittedError: sbatch refuses it.
         """
-        executor = queue.QueueExecutor(self.folder)
+        executor = QueueExecutor(self.folder)
         executor.update_parameters(
             time=int(work.seconds // 60),
             job_name=f"{self._name}-g{work.shape.gpus}-r{round_}",
@@ -174,7 +180,7 @@ class Jobs:
                 job = executor.submit(run_cells, work)
             except (FailedJobError, FailedSubmissionError, OSError) as error:
                 raise NotSubmittedError(_message_of(error)) from error
-            assert isinstance(job, queue.QueuedJob)
+            assert isinstance(job, QueuedJob)
             made = LiveJob(job, work, Part(part_of(self.folder, job.job_id)))
             self.live.append(made)
         return made
@@ -203,7 +209,7 @@ class Jobs:
             if _LEFT.fullmatch(path.name):
                 path.unlink(missing_ok=True)
 
-    def _remove(self, job: queue.QueuedJob) -> None:
+    def _remove(self, job: QueuedJob) -> None:
         # The submission file goes last: a start after a kill in between then removes the rest.
         files = self.folder.glob(f"{job.job_id}[._]*")
         for path in sorted(files, key=lambda path: path.name.endswith(_SUBMITTED)):
@@ -242,3 +248,148 @@ def _uninterrupted() -> Iterator[None]:
             handler = before[signal.Signals(came[0][0])]
             if callable(handler):
                 handler(*came[0])
+
+
+# --- visits that a job left undone ---
+
+
+TRIES = 3
+"""How many jobs of one shape may end without a visit, or during the same visit."""
+
+_BY_OTHERS = frozenset({"CANCELLED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED", "GONE",
+                        "DEADLINE"})  # fmt: skip
+"""States in which jobs end for reasons other than their own work."""
+
+_ENDS = {"timeout": "TIMEOUT", "error": "FAILED"}
+"""Slurm's states by what ``run_cells`` returned; squeue may not know them yet."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Attributes: ended: how the job ended, if the user should know. given_up: visits that are not
+    tried again, and ``why``.
+    """
+
+    ended: str | None = None
+    given_up: Sequence[Key] = ()
+    why: str = ""
+
+
+class Losses:
+    """Counts failures of jobs, by visit and by shape."""
+
+    def __init__(self) -> None:
+        self._deaths: Counter[Key] = Counter()
+        self._barren: Counter[Shape] = Counter()
+
+    def after(self, job: LiveJob, lost: Sequence[Key]) -> Verdict:
+        """Return the verdict on a job that has ended, given all earlier ones; ``lost``: the visits
+        that it left undone."""
+        shape, answer, killer = job.work.shape, job.answer, job.under_way()
+        if job.made or not lost:
+            del self._barren[shape]
+        if not lost or answer in ("time", "allowance"):
+            return Verdict()
+        ended = _ENDS.get(answer or "", job.state)
+        if killer is not None and answer == "timeout" and not job.made:
+            return Verdict(ended, [killer], "takes longer than the time limit of a job")
+        if ended in _BY_OTHERS:
+            return Verdict(ended)
+        if killer is not None:
+            self._deaths[killer] += 1
+            if self._deaths[killer] >= TRIES:
+                why = f"{TRIES} jobs ended while it ran (the last: {ended})"
+                return Verdict(ended, [killer], why)
+        if not job.made:
+            self._barren[shape] += 1
+            if self._barren[shape] >= TRIES:
+                why = f"{TRIES} jobs ended without a visit (the last: {ended}, {job.last_line()})"
+                return Verdict(ended, lost, why)
+        return Verdict(ended)
+
+
+# --- Slurm's queue as squeue lists it ---
+#
+# submitit itself asks sacct, which does not work on a cluster without accounting: a cancelled job
+# would stay UNKNOWN for ever.
+
+
+GONE = "GONE"
+"""State of a job that squeue no longer lists."""
+
+ENDED = frozenset({
+    GONE, "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL",
+    "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT",
+})  # fmt: skip
+"""Final states of a job."""
+
+SECONDS = 30
+"""Longest time between two queries of the queue; new jobs are queried more often."""
+
+_COMMAND = ["squeue", "--noheader", "--states=all", "--me", "--format=%i|%T|%N|%j|%r"]
+_TIMEOUT = 120.0
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A job of this user in the queue.
+
+    Attributes:
+        why: Slurm's reason why it waits.
+    """
+
+    job: str
+    state: str
+    name: str
+    why: str
+
+
+def listed() -> list[Listed] | None:
+    """Return all jobs of this user that squeue still knows; None if it does not answer."""
+    try:
+        done = subprocess.run(
+            _COMMAND, capture_output=True, text=True, timeout=_TIMEOUT, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    rows = [line.split("|") for line in done.stdout.splitlines()]
+    return [Listed(row[0], row[1], row[3], row[4]) for row in rows if len(row) >= 5]
+
+
+class QueueWatcher(SlurmInfoWatcher):
+    """States of jobs from squeue; they stay as they are if it does not answer."""
+
+    def update(self) -> None:
+        """Query all jobs at once: squeue would fail if one that is named is unknown."""
+        if not self._registered - self._finished:
+            return
+        self._num_calls += 1
+        rows = listed()
+        self._last_status_check = time.time()
+        if rows is None:
+            return
+        states = {row.job: row for row in rows}
+        for job in self._registered - self._finished:
+            known = states.get(job)
+            self._info_dict[job] = {
+                "State": known.state if known else GONE,
+                "Why": known.why if known else "",
+            }
+            if self.is_done(job, mode="cache"):
+                self._finished.add(job)
+
+    def is_done(self, job_id: str, mode: str = "standard") -> bool:
+        """Whether the job's state is final."""
+        return self.get_state(job_id, mode=mode).upper() in ENDED
+
+
+class QueuedJob(SlurmJob[str]):
+    """A job whose state squeue tells."""
+
+    watcher = QueueWatcher(delay_s=SECONDS)
+
+
+class QueueExecutor(SlurmExecutor):
+    """Submits jobs whose states squeue tells."""
+
+    job_class: type[Any] = QueuedJob
