@@ -179,9 +179,10 @@ def test_all_figures_and_findings_are_written_or_none(
     status, out, err = run(*command, folder)
     assert (status, err) == (0, "")
     written = files_of(folder)
+    of_steps = ("gflops", "steps", "shares", "paths", "residuals", "remote-costs")
     documents = ("p2p-copy", "dscuda-transfer", "copies", "contention", "host-memory")
     assert set(written) == {
-        *(f"{name}.svg" for name in ("gflops", "steps", "shares", "paths", "remote-costs")),
+        *(f"{name}.svg" for name in of_steps),
         *(f"document-{name}.svg" for name in documents),
         "findings.md",
         "findings.json",
