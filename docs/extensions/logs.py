@@ -1,4 +1,4 @@
-"""What is read of logs: of each format, what its module says."""
+"""What is read of logs: of each format, what its module, or its table, says."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from generated import insert
 from sphinx.application import Sphinx
 
 from gpucast.data.formats import PATTERN, logs
+from gpucast.data.formats.logs import programs
 
 
 def described() -> str:
@@ -19,13 +20,14 @@ def described() -> str:
 
 
 def _sections() -> Iterator[str]:
+    about = {program.name: program.about for program in programs.PROGRAMS}
     for module in pkgutil.iter_modules(logs.__path__):
         imported = importlib.import_module(f"{logs.__name__}.{module.name}")
         for form in getattr(imported, "FORMATS", ()):
             if form.name == PATTERN:
                 continue  # its options have a section of their own
-            text = inspect.getdoc(imported) or ""
-            yield f"### {form.what}\n\n`--format {form.name}`: {text.replace('``', '`')}"
+            text = about.get(form.name) or inspect.getdoc(imported) or ""
+            yield f"### {form.what}\n\n`--format {form.name}`: {text.strip().replace('``', '`')}"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

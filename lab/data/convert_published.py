@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpucast.data import jsonl
-from gpucast.data.formats.tables.transfers import ENDS
+from gpucast.data.formats.tables import ENDS
 from gpucast.data.workload import ALL_PAIRS
 
 FOLDER = Path(__file__).parents[2] / "data" / "published"

@@ -188,7 +188,7 @@ def test_a_frame_has_a_row_a_sample(tmp_path: Path) -> None:
     transfers = data.frame("transfer")
     assert list(transfers["from"]) == ["host", "host"]
     assert list(transfers["concurrent"]) == [1, 1]
-    assert {kind: len(data.frame(kind)) for kind in dataset.FRAME_KINDS} == {
+    assert {kind: len(data.frame(kind)) for kind in dataset.COLUMNS} == {
         "step": 2,
         "transfer": 2,
         "launch": 1,

@@ -10,22 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpucast.data import dataset, jsonl
-from gpucast.data.formats import Options, csv_tables, read_file
+from gpucast.data.formats import Options, csv_tables, formats, read_file
 from gpucast.data.records import Step
 from gpucast.errors import InputError
 from records_samples import MACHINE, complaint_of, labels, positive, relaxed
 
 OPTIONS = Options(machine="m")
+CSV, TRANSFERS = formats()["csv"], formats()["csv-transfers"]
 
 
 def steps(text: str, options: Options = OPTIONS) -> list[Step]:
-    read = csv_tables.read_steps(text, "steps.csv", options)
+    read = CSV.read(text, "steps.csv", options)
     return [entry for entry in read.entries if isinstance(entry, Step)]
 
 
 def error_of(text: str) -> str:
     with pytest.raises(InputError) as caught:
-        csv_tables.read_steps(text, "steps.csv", OPTIONS)
+        CSV.read(text, "steps.csv", OPTIONS)
     return str(caught.value)
 
 
@@ -96,21 +97,21 @@ def test_a_bad_value_is_named_by_line_and_column(row: str, message: str) -> None
 
 
 def test_columns_that_are_not_used_are_named_in_one_note() -> None:
-    read = csv_tables.read_steps("n,gpus,seconds,colour,mood\n1,1,1,red,\n", "steps.csv", OPTIONS)
+    read = CSV.read("n,gpus,seconds,colour,mood\n1,1,1,red,\n", "steps.csv", OPTIONS)
     assert read.notes == ["2 columns not used: 'colour', 'mood'"]
 
 
 def test_of_many_columns_that_are_not_used_some_are_named() -> None:
     more = [f"c{i}" for i in range(20)]
     header, row = ",".join(["n,gpus,seconds", *more]), ",".join(["1,1,1", *more])
-    (note,) = csv_tables.read_steps(f"{header}\n{row}\n", "steps.csv", OPTIONS).notes
+    (note,) = CSV.read(f"{header}\n{row}\n", "steps.csv", OPTIONS).notes
     assert note.startswith("20 columns not used: 'c0', 'c1', ")
     assert note.endswith("'c7', and 12 more")
 
 
 def test_rows_without_a_time_are_left_out_and_counted() -> None:
     text = "n,gpus,seconds\n1,1,1\n1,2,\n2,1,NaN\n,,\n2,2,n/a\n"
-    read = csv_tables.read_steps(text, "steps.csv", OPTIONS)
+    read = CSV.read(text, "steps.csv", OPTIONS)
     assert len(read.entries) == 1
     assert read.notes == ["3 rows without a time left out"]
 
@@ -137,7 +138,7 @@ def test_a_wrong_schedule_is_named() -> None:
 
 def test_transfers_are_read_by_route() -> None:
     text = "bytes,seconds,route,memory\n8,1e-6,H2D,pinned\n8,2e-6,h2d,pinned\n8,1e-6,peer,\n"
-    first, second = csv_tables.read_transfers(text, "t.csv", OPTIONS).entries
+    first, second = TRANSFERS.read(text, "t.csv", OPTIONS).entries
     assert jsonl.to_object(first)["seconds"] == [1e-6, 2e-6]
     assert (jsonl.to_object(second)["from"], jsonl.to_object(second)["memory"]) == (
         "gpu0",
@@ -155,7 +156,7 @@ def test_transfers_are_read_by_route() -> None:
 )
 def test_bad_transfers_are_named(row: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        csv_tables.read_transfers(f"bytes,seconds,route\n{row}\n", "t.csv", OPTIONS)
+        TRANSFERS.read(f"bytes,seconds,route\n{row}\n", "t.csv", OPTIONS)
     assert str(caught.value) == f"t.csv:2: {message}"
 
 
@@ -214,5 +215,5 @@ def test_any_mutation_of_a_valid_file_is_read_or_named_by_line(data: st.DataObje
     text = list("n,gpus,seconds\n1000,1,0.5\n1000,2,0.25\n")
     at = data.draw(st.integers(15, len(text) - 1))
     text[at] = data.draw(st.characters(codec="utf-8"))
-    complaint = complaint_of(lambda: csv_tables.read_steps("".join(text), "steps.csv", OPTIONS))
+    complaint = complaint_of(lambda: CSV.read("".join(text), "steps.csv", OPTIONS))
     assert complaint is None or complaint.line is not None

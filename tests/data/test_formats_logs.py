@@ -609,47 +609,12 @@ def test_lines_that_count_several_steps_say_what_their_times_are_taken_for() -> 
     assert steps_of(of_all)[0].seconds == pytest.approx([8.2 / 20, 8.4 / 20, 8.6 / 20])
 
 
-@pytest.mark.parametrize(
-    "lines", [SEVERAL_A_LINE.replace("time", "step time"), SEVERAL_A_LINE.replace("40", "21")]
-)
-def test_times_of_one_step_are_not_asked_about(lines: str) -> None:
-    made = read_text(lines, PATTERN, regex=OF_A_LINE.replace("\\b", ""), gpus=1, size=8.0)
-    assert not made.remarks
-
-
 @pytest.mark.parametrize("tag", ["[1,0]<stdout>:", "3: ", "12: 0: "])
 def test_ranks_that_a_launcher_puts_before_each_line_are_left_out(tag: str) -> None:
     log = "".join(f"{tag}{line}\n" for line in path_of("warpx").read_text().splitlines())
     (step,) = steps_of(read_text(printed(log.encode()), "warpx"))
     assert (step.n, step.gpus, step.seconds) == (2097152, 8, [0.5, 0.55])
     assert printed(b"1: a\nb\n") == "1: a\nb\n"
-
-
-def test_times_of_several_steps_are_told_by_a_group() -> None:
-    lines = "Done: 30 iter / 1.5 secs\n4 gpus\nDone: 20 iter / 2.0 secs\n"
-    regex = r"(?P<steps>\d+) iter / (?P<seconds>[\d.]+)|(?P<gpus>\d+) gpus"
-    made = read_text(lines, PATTERN, regex=regex, size=8.0, gpus=2)
-    assert [(step.gpus, step.seconds) for step in steps_of(made)] == [
-        (2, [pytest.approx(0.05)]), (4, [pytest.approx(0.1)]),
-    ]  # fmt: skip
-
-
-def test_few_times_that_are_far_apart_may_be_of_several_runs() -> None:
-    options: dict[str, Any] = {"regex": r"step: (?P<seconds>[\d.]+)", "gpus": 4, "size": 8.0}
-    made = read_text("4 cores\nstep: 0.135\n8 cores\nstep: 0.080\n", PATTERN, **options)
-    assert ["differ by a factor of 1.7" in told.text for told in made.remarks] == [True]
-    assert not read_text("step: 0.135\nstep: 0.140\n", PATTERN, **options).remarks
-
-
-def test_digits_before_an_exponent_are_no_thousands() -> None:
-    regex = r"Time: (?P<seconds>\S+)"
-    (step,) = steps_of(read_text("Time: 1.253e+01\n", PATTERN, regex=regex, gpus=1, size=8.0))
-    assert step.seconds == [12.53]
-
-
-def test_a_counter_of_thousands_of_digits_is_none() -> None:
-    lines = "".join(f"batch: {'9' * 5000}{count}, time: 8.5\n" for count in range(3))
-    assert not read_text(lines, PATTERN, regex=OF_A_LINE, gpus=1, size=8.0).remarks
 
 
 def test_benchmark_times_of_several_namd_runs_are_refused() -> None:
@@ -662,49 +627,88 @@ def test_benchmark_times_of_several_namd_runs_are_refused() -> None:
     assert caught.value.line == 3
 
 
-@pytest.mark.parametrize(
-    ("line", "pattern", "seconds"),
-    [
-        ("step 12.5 ms", r"step (?P<seconds>[\d.]+) (?P<unit>ms)", 0.0125),
-        ("4.00it/s", r"(?P<rate>[\d.]+)(?P<unit>it/s|s/it)", 0.25),
-        ("2.50s/it", r"(?P<rate>[\d.]+)(?P<unit>it/s|s/it)", 2.5),
-        ("Schritt 0,0125 s", r"Schritt (?P<seconds>[\d.,]+)", 0.0125),
-        ("1.024,5 img/s", r"(?P<rate>[\d.,]+) (?P<unit>img/s)", 100 / 1024.5),
-        ("86.4 ns/day", r"(?P<rate>[\d.]+) (?P<unit>ns/day)", 0.002),
-    ],
-)
-def test_regex_understands_units_and_other_languages(
-    line: str, pattern: str, seconds: float
-) -> None:
-    options = {"regex": pattern, "gpus": 4, "size": 100, "timestep": 2e-15}
-    (run,) = steps_of(read_text(f"{line}\n", "regex", **options))
-    assert run.seconds == [pytest.approx(seconds)]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "message"),
-    [
-        (r"(?P<seconds>[", "--regex: is no regular expression"),
-        (r"(?P<time>\d+)", "--regex: group 'time' is unknown; there are n, gpus"),
-        (r"\d+", "--regex: has no named group"),
-        (r"batch (?P<n>\d+)", "--regex: needs a group seconds or rate"),
-        (r"(?P<rate>[\d.,]+) samples", "--regex: rate needs a group unit"),
-        (r"(?P<rate>[\d.,]+) (?P<unit>samples)", "--regex: unit 'samples' is unknown"),
-    ],
-)
-def test_regex_errors_name_the_option(pattern: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        imported("training", regex=pattern, gpus=1, size=1)
-    assert message in str(caught.value)
-
-
-def test_regex_asks_about_numbers_that_are_two() -> None:
-    with pytest.raises(InputError, match="--decimal"):
-        read_text("1,024 ms\n", "regex", regex=r"(?P<seconds>[\d,]+) (?P<unit>ms)", gpus=1, size=1)
-
-
 IN_MICROSECONDS = "devices=2 natoms=20000\nstep 1 334.3 us\nstep 2 335.3 us\n"
 OF_STEPS = r"devices=(?P<gpus>\d+) natoms=(?P<n>\d+)|step \d+ (?P<seconds>[\d.]+)"
+
+
+_SECONDS = r"(?P<seconds>[\d.]+)"
+_EITHER = r"(?P<rate>[\d.]+)(?P<unit>it/s|s/it)"
+FOUND: dict[str, tuple[str, str, list[list[float]], str]] = {
+    "a unit is a group": ("step 12.5 ms", rf"step {_SECONDS} (?P<unit>ms)", [[0.0125]], ""),
+    "a rate has a unit": ("4.00it/s", _EITHER, [[0.25]], ""),
+    "the inverse of a rate has a unit": ("2.50s/it", _EITHER, [[2.5]], ""),
+    "decimals may have a comma": ("0,0125 s", r"(?P<seconds>[\d.,]+)", [[0.0125]], ""),
+    "thousands may have a point": (
+        "1.024,5 img/s", r"(?P<rate>[\d.,]+) (?P<unit>img/s)", [[100 / 1024.5]], ""),
+    "simulated time has a time step": (
+        "86.4 ns/day", r"(?P<rate>[\d.]+) (?P<unit>ns/day)", [[0.002]], ""),
+    "digits before an exponent are no thousands": (
+        "Time: 1.253e+01", r"Time: (?P<seconds>\S+)", [[12.53]], ""),
+    "times of several steps are told by a group": (
+        "Done: 30 iter / 1.5 secs\n8 gpus\nDone: 20 iter / 2.0 secs",
+        rf"(?P<steps>\d+) iter / {_SECONDS}|(?P<gpus>\d+) gpus", [[0.05], [0.1]],
+        "says gpus 8, --gpus 4: its own was taken"),
+    "few times that are far apart may be of several runs": (
+        "4 cores\nstep: 0.135\n8 cores\nstep: 0.080", rf"step: {_SECONDS}", [[0.135, 0.08]],
+        "differ by a factor of 1.7"),
+    "few times that are near are of one run": (
+        "step: 0.135\nstep: 0.140", rf"step: {_SECONDS}", [[0.135, 0.14]], ""),
+    "times of a step are not asked about": (
+        SEVERAL_A_LINE.replace("time", "step time"), OF_A_LINE, [[8.2, 8.4, 8.6]], ""),
+    "counts at no even distance are not asked about": (
+        SEVERAL_A_LINE.replace("40", "21"), OF_A_LINE, [[8.2, 8.4, 8.6]], ""),
+    "a counter of thousands of digits is none": (
+        "".join(f"batch: {'9' * 5000}{count}, time: 8.5\n" for count in range(3)), OF_A_LINE,
+        [[8.5] * 3], ""),
+}  # fmt: skip
+"""A text, an expression, the seconds of each run that it finds, and what is said of them."""
+
+
+@pytest.mark.parametrize(("text", "regex", "seconds", "said"), FOUND.values(), ids=FOUND)
+def test_regex_finds_runs(text: str, regex: str, seconds: list[list[float]], said: str) -> None:
+    made = read_text(f"{text}\n", PATTERN, regex=regex, gpus=4, size=100, timestep=2e-15)
+    assert [step.seconds for step in steps_of(made)] == [pytest.approx(one) for one in seconds]
+    assert [said in told.text for told in made.remarks] == [True] * bool(said)
+
+
+UNCLEAR: dict[str, tuple[str, dict[str, Any], str]] = {
+    **{
+        f"the option, of {pattern}": ("1,024.0 samples/s", {"regex": pattern}, message)
+        for pattern, message in (
+            (r"(?P<seconds>[", "--regex: is no regular expression"),
+            (r"(?P<time>\d+)", "--regex: group 'time' is unknown; there are n, gpus"),
+            (r"\d+", "--regex: has no named group"),
+            (r"batch (?P<n>\d+)", "--regex: needs a group seconds or rate"),
+            (r"(?P<rate>[\d.,]+) samples", "--regex: rate needs a group unit"),
+            (r"(?P<rate>[\d.,]+) (?P<unit>samples)", "--regex: unit 'samples' is unknown"),
+        )
+    },
+    "a number that is two": (
+        "1,024 ms", {"regex": r"(?P<seconds>[\d,]+) (?P<unit>ms)"}, "--decimal"),
+    "two units": ("time (ms): 2.5 s", {"regex": _SECONDS},
+                  "a.log:1: --regex: 2.5 has ms and s beside it"),
+    "a rate": (IN_MICROSECONDS.replace(" us", " it/s"), {"regex": OF_STEPS},
+               "a.log:2: --regex: 334.3 it/s is no time; name it with groups rate and unit: "),
+    **{
+        f"columns, of {columns}": (
+            IN_MICROSECONDS, {"regex": OF_STEPS, "columns": columns}, message)
+        for columns, message in (
+            ({"n": "natoms"}, "n=natoms names a table's column; beside --regex"),
+            ({"seconds": "step:us"}, "seconds=seconds:UNIT"),
+            ({"seconds": "seconds"}, "seconds=seconds:UNIT"),
+            ({"seconds": "rate:it/s"}, "seconds=seconds:UNIT"),
+            ({"seconds": "seconds:furlong"}, "unit 'furlong' is unknown"),
+        )
+    },
+}  # fmt: skip
+"""A text, what is stated, and what the error names."""
+
+
+@pytest.mark.parametrize(("text", "stated", "message"), UNCLEAR.values(), ids=UNCLEAR)
+def test_regex_errors_name(text: str, stated: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_text(f"{text}\n", PATTERN, gpus=1, size=1, **stated)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -765,12 +769,6 @@ def test_more_samples_of_regex_make_no_more_runs(monkeypatch: pytest.MonkeyPatch
     assert reading(10) == reading(100)
 
 
-def test_two_units_beside_the_seconds_of_regex_are_asked_about() -> None:
-    pattern = r"(?P<seconds>[\d.]+)"
-    with pytest.raises(InputError, match=r"a\.log:1: --regex: 2\.5 has ms and s beside it"):
-        read_text("time (ms): 2.5 s\n", "regex", regex=pattern, gpus=1, size=1)
-
-
 @pytest.mark.parametrize("text", ["elapsed 2.5 min\n", "best_min=2.5\n"])
 def test_min_that_may_be_the_least_beside_the_seconds_of_regex_is_asked_about(text: str) -> None:
     options = {"regex": r"(?P<seconds>[\d.]+)", "gpus": 1, "size": 1}
@@ -790,11 +788,6 @@ def test_what_is_no_unit_behind_seconds_leaves_them_seconds(behind: str) -> None
     assert (run.seconds, found.notes) == ([12.5], [])
 
 
-def test_a_rate_behind_seconds_is_refused() -> None:
-    with pytest.raises(InputError, match=r"a.log:2: --regex: 334.3 it/s is no time; .*unit>it/s"):
-        read_text(IN_MICROSECONDS.replace(" us", " it/s"), "regex", regex=OF_STEPS)
-
-
 def test_long_steps_of_regex_are_asked_about_and_the_answer_is_heard() -> None:
     text = IN_MICROSECONDS.replace(" us", "")
     with pytest.raises(InputError, match=r"the median step takes .* --columns seconds=seconds:us"):
@@ -804,24 +797,6 @@ def test_long_steps_of_regex_are_asked_about_and_the_answer_is_heard() -> None:
         found = read_text(text, "regex", regex=OF_STEPS, columns=columns)
         (run,) = steps_of(found)
         assert (run.seconds, found.notes) == (pytest.approx([334.3 * size, 335.3 * size]), [])
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"n": "natoms"}, "n=natoms names a table's column; beside --regex"),
-        ({"seconds": "step:us"}, "seconds=seconds:UNIT"),
-        ({"seconds": "seconds"}, "seconds=seconds:UNIT"),
-        ({"seconds": "rate:it/s"}, "seconds=seconds:UNIT"),
-        ({"seconds": "seconds:furlong"}, "unit 'furlong' is unknown"),
-    ],
-)
-def test_columns_beside_regex_state_a_unit_or_are_refused(
-    columns: dict[str, str], message: str
-) -> None:
-    with pytest.raises(InputError) as caught:
-        read_text(IN_MICROSECONDS, "regex", regex=OF_STEPS, columns=columns)
-    assert message in str(caught.value)
 
 
 # What all share

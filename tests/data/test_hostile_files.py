@@ -167,13 +167,13 @@ def test_copies_of_more_than_4_gib_keep_their_bytes(tmp_path: Path) -> None:
 def test_a_kineto_trace_is_read_alike_whatever_its_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpucast.data.traces import json_pieces
+    from gpucast.data.traces import kineto
 
     path = tmp_path / "k.json"
     path.write_bytes(hostile_files._kineto())
     whole = read_trace(path).processes[0]
     for piece in (1, 7, 64, 1000):
-        monkeypatch.setattr(json_pieces, "_PIECE", piece)
+        monkeypatch.setattr(kineto, "_PIECE", piece)
         parts = read_trace(path).processes[0]
         assert parts.work.equals(whole.work)
         assert parts.calls.equals(whole.calls)

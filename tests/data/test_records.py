@@ -141,38 +141,31 @@ def test_a_last_line_without_line_end_counts_if_whole() -> None:
     assert (len(read.records), read.warnings) == (2, [])
 
 
-def test_a_whole_but_wrong_last_line_is_an_error_even_without_line_end() -> None:
-    content = lines(MACHINE, {**STEP, "n": 0}).rstrip(b"\n")
-    assert error_of(content).startswith("data.jsonl:2: n:")
+NO_OBJECT = ":1: not a record: each line holds one JSON object"
+WRONG: dict[str, tuple[bytes, str]] = {
+    "a whole but wrong last line, even without line end": (
+        lines(MACHINE, {**STEP, "n": 0}).rstrip(b"\n"), ":2: n: must be greater than 0, got 0"),
+    "a broken line elsewhere": (
+        lines(MACHINE) + b'{"schema":\n' + lines(STEP), ":2: not valid JSON"),
+    **{f"an empty file of {text!r}": (text, ": is empty")
+       for text in (b"", b"\n \r\n", b"\xef\xbb\xbf")},
+    "a file of one cut off line": (b'{"schema":"gpu', ": holds no whole record"),
+    **{f"no object but {text!r}": (text, NO_OBJECT)
+       for text in (b"[1]\n", b"3\n", b"null\n", b'"x"\n')},
+    "nan in free objects": (json.dumps({**NOTE, "about": {"x": float("nan")}}).encode() + b"\n",
+                            ":1: about: cannot be written as JSON: "),
+    "deep nesting": (b"[" * 100_000 + b"\n", ":1: not valid JSON"),
+}  # fmt: skip
 
 
-def test_a_broken_line_elsewhere_is_an_error() -> None:
-    content = lines(MACHINE) + b'{"schema":\n' + lines(STEP)
-    assert error_of(content).startswith("data.jsonl:2: not valid JSON")
-
-
-@pytest.mark.parametrize("content", [b"", b"\n \r\n", b"\xef\xbb\xbf"])
-def test_an_empty_file_is_an_error(content: bytes) -> None:
-    assert error_of(content) == "data.jsonl: is empty"
-
-
-def test_a_file_of_one_cut_off_line_is_an_error() -> None:
-    assert error_of(b'{"schema":"gpu') == "data.jsonl: holds no whole record"
+@pytest.mark.parametrize(("content", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_file_is_an_error(content: bytes, message: str) -> None:
+    assert error_of(content).startswith(f"data.jsonl{message}")
 
 
 def test_byte_order_mark_and_crlf_are_tolerated() -> None:
     content = b"\xef\xbb\xbf" + lines(MACHINE, STEP).replace(b"\n", b"\r\n")
     assert len(jsonl.parse(content, "data.jsonl").records) == 2
-
-
-@pytest.mark.parametrize("content", [b"[1]\n", b"3\n", b"null\n", b'"x"\n'])
-def test_a_line_that_is_no_object_is_an_error(content: bytes) -> None:
-    assert error_of(content) == "data.jsonl:1: not a record: each line holds one JSON object"
-
-
-def test_nan_is_refused_in_free_objects_too() -> None:
-    content = json.dumps({**NOTE, "about": {"x": float("nan")}}).encode() + b"\n"
-    assert error_of(content).startswith("data.jsonl:1: about: cannot be written as JSON: ")
 
 
 @pytest.mark.parametrize("value", [float("nan"), "\ud800"], ids=["NaN", "half a surrogate pair"])
@@ -181,10 +174,6 @@ def test_what_no_file_can_hold_is_refused_in_memory(value: object) -> None:
         jsonl.record({**NOTE, "about": {"x": value}})
     with pytest.raises(InputError):
         jsonl.record({**STEP, "kernel": value})
-
-
-def test_deep_nesting_is_an_error_and_no_crash() -> None:
-    assert error_of(b"[" * 100_000 + b"\n").startswith("data.jsonl:1: not valid JSON")
 
 
 @relaxed

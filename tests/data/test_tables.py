@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpucast as gc
-from gpucast.data.formats import Imported, Options, csv_tables
+from gpucast.data.formats import Imported, Options, formats
 from gpucast.data.formats.tables.columns import named
 from gpucast.data.records import Step
 from gpucast.errors import InputError
@@ -27,11 +27,12 @@ from records_samples import complaint_of, relaxed
 
 TIMESTEP = 2e-15
 OPTIONS = Options(machine="m")
+CSV = formats()["csv"]
 
 
 def read(text: str, columns: str | None = None, **options: object) -> Imported:
     given = replace(OPTIONS, columns=named(columns), **options)  # type: ignore[arg-type]
-    return csv_tables.read_steps(text, "t.csv", given)
+    return CSV.read(text, "t.csv", given)
 
 
 def steps_of(table: Imported) -> list[Step]:
@@ -108,14 +109,14 @@ def test_a_row_of_markdown_with_a_cell_too_few_is_refused() -> None:
 )
 def test_a_header_may_stand_below_a_title(above: str) -> None:
     text = above + "atoms,gpus,ms/step\n24000,2,0.5\n"
-    assert csv_tables.detect_steps(text)
+    assert CSV.detect(text)
     (step,) = steps(text)
     assert (step.n, step.gpus, step.seconds) == (24000, 2, [5e-4])
 
 
 def test_a_header_may_begin_like_a_comment() -> None:
     text = "Our cluster\n# 4 nodes, gpus idle\n# GPUs,atoms,ms/step\n2,24000,0.5\n"
-    assert csv_tables.detect_steps(text)
+    assert CSV.detect(text)
     (step,) = steps(text)
     assert (step.n, step.gpus, step.seconds) == (24000, 2, [5e-4])
     # A header counts, and not its like in a comment.
@@ -153,7 +154,7 @@ def test_gpu_counts_may_stand_across(header: str, columns: str | None) -> None:
     assert cells == CELLS
     assert table.notes[0] == "GPU counts across: 1, 2, 4, times in ms"
     assert table.notes[-1] == "1 row without a time left out"
-    assert csv_tables.detect_steps(header + ACROSS) or columns
+    assert CSV.detect(header + ACROSS) or columns
 
 
 def test_rates_may_stand_across_and_need_what_rates_need() -> None:
@@ -1000,7 +1001,7 @@ def test_sizes_may_have_a_factor_behind_them(cell: str, n: float) -> None:
     ],
 )
 def test_columns_may_be_aligned_by_blanks(text: str) -> None:
-    assert csv_tables.detect_steps(text)
+    assert CSV.detect(text)
     cells = [(step.n, step.gpus, step.seconds) for step in steps(text)]
     assert cells == [(24000, 1, [4e-3]), (24000, 2, [2.5e-3])]
 

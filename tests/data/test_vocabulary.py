@@ -11,7 +11,7 @@ import pytest
 
 from gpucast import _core
 from gpucast.data import jsonl, vocabulary
-from gpucast.data.formats.tables import transfers
+from gpucast.data.formats import tables
 from gpucast.data.records import KINDS
 from records_samples import TRANSFER
 
@@ -41,4 +41,4 @@ def test_every_kind_of_record_is_read() -> None:
 def test_transfers_of_every_route_are_read(route: str) -> None:
     record = json.dumps({**TRANSFER, "route": route}).encode() + b"\n"
     assert [each.route for each in jsonl.parse(record, "data.jsonl").records] == [route]
-    assert route in transfers.ENDS
+    assert route in tables.ENDS

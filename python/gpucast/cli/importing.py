@@ -9,7 +9,7 @@ from gpucast.cli.options import argument, option, with_options
 from gpucast.cli.output import print_json, warn
 from gpucast.data import summary
 from gpucast.data.dataset import Dataset
-from gpucast.data.formats import Options, all_formats, described
+from gpucast.data.formats import AnyFormat, Options, all_formats, described
 from gpucast.data.loading import GpuFacts, Imports, import_files
 from gpucast.data.traces.records import TRACES
 from gpucast.util.files import check_output
@@ -23,8 +23,9 @@ FILES = (
 
 def _list_formats(wanted: bool) -> None:
     if wanted:
+        known: list[AnyFormat] = [*all_formats(), TRACES]
         print_rows(
-            [{"name": form.name, "what": form.what} for form in (*all_formats(), TRACES)],
+            [{"name": form.name, "what": form.what} for form in known],
             [Column("--format", "name"), Column("what is read", "what")],
         )
         raise typer.Exit

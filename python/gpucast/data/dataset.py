@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from gpucast.data import jsonl
 from gpucast.data.records import (
@@ -22,7 +22,6 @@ from gpucast.data.records import (
     Measurement,
     Note,
     Overlap,
-    Phases,
     Record,
     Skeleton,
     Step,
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 FrameKind = Literal["step", "transfer", "launch", "overlap", "skeleton", "host_memory"]
-FRAME_KINDS: tuple[FrameKind, ...] = get_args(FrameKind)
 
 _R = TypeVar("_R", Transfer, Launch, Step, Overlap, Skeleton, HostMemory, Note)
 
@@ -108,11 +106,6 @@ class Dataset:
         lines = [*in_words(self.records), *self.understood]
         warnings = [f"warning: {warning}" for warning in self.warnings]
         return html_listing(f"Dataset {self.name}", [*lines, *warnings])
-
-    @cached_property
-    def derived(self) -> dict[tuple[object, ...], Any]:
-        """A cache of results that were derived from these records."""
-        return {}
 
     @cached_property
     def digest(self) -> str:
@@ -230,13 +223,9 @@ class Dataset:
             return matches[0]
         wrong = f"{word(name, value)!r}"
         there = listed(name, matches or known) or "none"
-        raise InputError(
-            f"{wrong} is a part of several: {there}; name more of one"
-            if matches
-            else f"no records of {wrong}; there are: {there}",
-            file=self.name,
-            field=name,
-        )
+        several = f"{wrong} is a part of several: {there}; name more of one"
+        none = f"no records of {wrong}; there are: {there}"
+        raise InputError(several if matches else none, file=self.name, field=name)
 
 
 def from_records(name: str, records: Iterable[Record]) -> Dataset:
@@ -277,12 +266,8 @@ def merged(
                 machines[record.id] = _with_more_of(first, record)
     for entry, file, number in records:
         if entry.machine is not None and entry.machine not in machines:
-            raise InputError(
-                f"{entry.machine!r} is described by no machine record of these files",
-                file=file,
-                line=number,
-                field="machine",
-            )
+            message = f"{entry.machine!r} is described by no machine record of these files"
+            raise InputError(message, file=file, line=number, field="machine")
     messages += _repeated(files)
     return Dataset(name, machines, [entry for entry, _, _ in records], messages, list(understood))
 
@@ -337,11 +322,11 @@ def _with_more_of(first: Machine, again: Machine) -> Machine:
     layer of remote GPUs."""
     caveats = list(dict.fromkeys([*(first.caveats or []), *(again.caveats or [])]))
     sources = list(dict.fromkeys(source for source in (first.source, again.source) if source))
-    changed: dict[str, Any] = {}
-    for key in ("transport", "answered", "inline_bytes"):
-        # Only remote paths of the machine state them.
-        if getattr(first, key) is None and getattr(again, key) is not None:
-            changed[key] = getattr(again, key)
+    changed: dict[str, Any] = {
+        key: getattr(again, key)
+        for key in ("transport", "answered", "inline_bytes")  # which only remote paths state
+        if getattr(first, key) is None
+    }
     if caveats != (first.caveats or []):
         changed["caveats"] = caveats
     if len(sources) > 1 or (sources and first.source is None):
@@ -426,15 +411,10 @@ def rows(kind: str, records: Iterable[Entry]) -> Iterator[tuple[object, ...]]:
             fixed["sample"] = sample
             fixed["seconds"] = seconds
             for phase, column in _PHASES.items():
-                if column in fixed:
-                    fixed[column] = _phase_sample(phases, phase, sample)
+                if column in fixed:  # a program may have timed fewer phases than steps
+                    timed = getattr(phases, phase, None) or ()
+                    fixed[column] = timed[sample] if sample < len(timed) else None
             yield tuple(fixed[name] for name in columns)
-
-
-def _phase_sample(phases: Phases | None, phase: str, sample: int) -> float | None:
-    # A program may have timed fewer phases than steps.
-    samples = getattr(phases, phase, None)
-    return samples[sample] if samples is not None and sample < len(samples) else None
 
 
 FAKE_GPU = "fake GPU "

@@ -179,7 +179,7 @@ def load(text: str, file: str, line: int | None = None) -> object:
         InputError: it is not JSON; the line is named.
     """
     try:
-        return strict_loads(text)
+        return json.loads(text, parse_constant=_refuse_constant)  # NaN and Infinity are no JSON
     except json.JSONDecodeError as error:
         raise InputError(
             f"not valid JSON: {error.msg} at column {error.colno}",
@@ -188,12 +188,6 @@ def load(text: str, file: str, line: int | None = None) -> object:
         ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"not valid JSON: {error}", file=file, line=line) from None
-
-
-def strict_loads(text: str | bytes) -> object:
-    """Parse JSON without Python's extensions NaN and Infinity. Raises ValueError."""
-    value: object = json.loads(text, parse_constant=_refuse_constant)
-    return value
 
 
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -11,7 +11,7 @@ import csv
 import difflib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from typing import Any
 
 from gpucast.data import data_folders
 from gpucast.errors import InputError
@@ -29,8 +29,8 @@ class GpuKind:
         memory: bytes; ``bandwidth``: of it, bytes/s.
         peaks: flop/s by precision, without sparsity; of matrix units for tf32, fp16 and bf16. A
             precision that it has not is not there.
-        sms, clock: multiprocessors (compute units), Hz of their boost clock.
-        interconnect, link: to other GPUs, bytes/s both ways together.
+        sms: multiprocessors (compute units).
+        link: to other GPUs, bytes/s both ways together.
         power: W at most.
         source: where the figures are from.
     """
@@ -42,8 +42,6 @@ class GpuKind:
     bandwidth: float
     peaks: dict[str, float]
     sms: int
-    clock: float
-    interconnect: str
     link: float
     power: float
     source: str
@@ -61,43 +59,41 @@ class Timing:
     source: str
 
 
+_QUANTITIES = {
+    "memory": ("memory_gb", 1e9), "bandwidth": ("bandwidth_gb_s", 1e9), "link": ("link_gb_s", 1e9),
+    "power": ("power_w", 1.0),
+}  # fmt: skip
+"""Columns of quantities, and what their units are in SI."""
+
+
 @cache
 def catalogue() -> dict[str, GpuKind]:
     """All kinds by name."""
-    return {
-        row["kind"]: GpuKind(
+    kinds = {}
+    for row in kind_rows("catalogue.csv"):
+        peaks = {name: row[f"{name}_tflops"] for name in PRECISIONS}
+        stated: dict[str, Any] = {
+            field: float(row[column]) * unit for field, (column, unit) in _QUANTITIES.items()
+        }
+        stated |= {field: row[field] for field in ("architecture", "source")}
+        kinds[row["kind"]] = GpuKind(
             name=row["kind"],
             aliases=tuple(row["aliases"].split(";")),
-            architecture=row["architecture"],
-            memory=float(row["memory_gb"]) * 1e9,
-            bandwidth=float(row["bandwidth_gb_s"]) * 1e9,
-            peaks={
-                precision: float(row[f"{precision}_tflops"]) * 1e12
-                for precision in PRECISIONS
-                if row[f"{precision}_tflops"]
-            },
+            peaks={name: float(peak) * 1e12 for name, peak in peaks.items() if peak},
             sms=int(row["sms"]),
-            clock=float(row["boost_mhz"]) * 1e6,
-            interconnect=row["interconnect"],
-            link=float(row["link_gb_s"]) * 1e9,
-            power=float(row["power_w"]),
-            source=row["source"],
+            **stated,
         )
-        for row in kind_rows("catalogue.csv")
-    }
+    return kinds
 
 
 @cache
 def timings() -> tuple[Timing, ...]:
     """All bundled timings; where a table has times, their inverse is the rate."""
+    stated = ("family", "program", "precision", "kind", "source")
     return tuple(
         Timing(
-            row["family"],
-            row["program"],
-            row["precision"],
-            row["kind"],
-            float(row["figure"]) ** (1 if row["is"] == "rate" else -1),
-            row["source"],
+            **{name: row[name] for name in stated},
+            rate=float(row["figure"]) ** (1 if row["is"] == "rate" else -1),
         )
         for row in kind_rows("timings.csv")
     )
@@ -105,13 +101,9 @@ def timings() -> tuple[Timing, ...]:
 
 def kind_rows(name: str) -> list[dict[str, str]]:
     """Rows of a bundled table of kinds."""
-    with file_of_kinds(name).open(newline="", encoding="utf-8") as file:
+    paths = (folder / "kinds" / name for folder in data_folders())
+    with next(path for path in paths if path.exists()).open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
-
-
-def file_of_kinds(name: str) -> Path:
-    """A file of ``data/kinds``, as installed or in the source tree."""
-    return next(path for folder in data_folders() if (path := folder / "kinds" / name).exists())
 
 
 def kind_named(name: str, field: str = "--kind") -> GpuKind:

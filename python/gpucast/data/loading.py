@@ -167,7 +167,7 @@ def load(
             path = Path(name)
             if not path.exists():
                 raise _unknown(name, bundled)
-        if any(_same_file(path, other) for _, other in sources):
+        if any(path.samefile(other) for _, other in sources):
             raise InputError("is given twice; its samples would count twice", file=name)
         sources.append((name, path))
     foreign = [
@@ -258,8 +258,8 @@ def import_files(
         _part(source, options.of_file(0, 1) if len(frames) == 1 else options, several)
         for source in sources
     ]
-    read = [(name, imported) for part in parts for name, imported in part.read]
-    facts = _machine_facts([imported for _, imported in read])
+    read = [imported for part in parts for imported in part.read]
+    facts = _machine_facts(read)
     facts["gpus"] = _gpus(facts.get("gpus"), gpu)
     described: JsonObject = {
         "kind": "machine",
@@ -267,7 +267,7 @@ def import_files(
         **{key: value for key, value in facts.items() if value is not None},
         "source": "imported from " + ", ".join(part.cited for part in parts),
     }
-    entries = [[entry for _, imported in part.read for entry in imported.entries] for part in parts]
+    entries = [[entry for imported in part.read for entry in imported.entries] for part in parts]
     check_size_of([entry for own in entries for entry in own], options)
     ids = dict.fromkeys(entry.machine for own in entries for entry in own)
     machines = []
@@ -277,8 +277,11 @@ def import_files(
         machines.append(record)
     lines: list[str] = []
     for part, kept in zip(parts, entries, strict=True):
-        notes = [note for _, imported in part.read for note in imported.notes]
-        words = [line for own in _by_program(kept) for line in in_words(own)]
+        notes = [note for imported in part.read for note in imported.notes]
+        programs: dict[str | None, list[Entry]] = {}  # whose sizes count different things
+        for entry in kept:
+            programs.setdefault(getattr(entry, "program", None), []).append(entry)
+        words = [line for own in programs.values() for line in in_words(own)]
         lines += [f"{part.name}: {line}" for line in (*words, *dict.fromkeys(notes))]
     return Imports(
         machines,
@@ -290,21 +293,13 @@ def import_files(
     )
 
 
-def _by_program(entries: Iterable[Entry]) -> list[list[Entry]]:
-    """The entries of each program, whose sizes count different things."""
-    programs: dict[str | None, list[Entry]] = {}
-    for entry in entries:
-        programs.setdefault(getattr(entry, "program", None), []).append(entry)
-    return list(programs.values())
-
-
 @dataclass(frozen=True)
 class _Part:
     """What one source gave: a file, a folder, or a data frame."""
 
     name: str
     cited: str
-    read: list[tuple[str, Imported]]
+    read: list[Imported]
 
 
 def _part(source: Source, options: Options, several: Several) -> _Part:
@@ -312,12 +307,12 @@ def _part(source: Source, options: Options, several: Several) -> _Part:
         name = os.fspath(source)
         read = [one for one in several.read if one.source == name]
         cited = _cited(name, [one.file for one in read])
-        return _Part(name, cited, [(one.file, one.imported) for one in read])
+        return _Part(name, cited, [one.imported for one in read])
     # By what it has, not by its class: who has a frame has imported pandas, others need not.
     if not all(hasattr(source, name) for name in ("columns", "index", "dtypes")):
         raise InputError(f"{type(source).__name__} is neither a file's name nor a data frame")
     imported = tables.read(tables.grid.from_frame(source, FRAME), options)
-    return _Part(FRAME, f"a data frame of {len(source)} rows", [(FRAME, imported)])
+    return _Part(FRAME, f"a data frame of {len(source)} rows", [imported])
 
 
 def _is_foreign(path: Path, name: str, options: Options, others: Sequence[PathFormat]) -> bool:
@@ -375,15 +370,5 @@ def _cited(source: str, files: Sequence[str]) -> str:
 def _unknown(name: str, bundled: Iterable[str]) -> InputError:
     names = list(bundled)
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    if near:
-        return InputError(f"no such file or bundled dataset; near: {', '.join(near)}", file=name)
-    return InputError(
-        f"no such file or bundled dataset; bundled: {', '.join(names) or 'none'}", file=name
-    )
-
-
-def _same_file(path: Path, other: Path) -> bool:
-    try:
-        return path.samefile(other)
-    except OSError:
-        return False
+    there = f"near: {', '.join(near)}" if near else f"bundled: {', '.join(names) or 'none'}"
+    return InputError(f"no such file or bundled dataset; {there}", file=name)

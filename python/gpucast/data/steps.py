@@ -36,25 +36,16 @@ def steps_of(data: Dataset) -> dict[StepSelection, list[Step]]:
     groups: dict[StepSelection, list[Step]] = {}
     for step in data.steps:
         groups.setdefault(selection_of(step), []).append(step)
-    if all(group.case is None for group in groups):
-        return groups
-    return _with_cases_that_matter(groups)
-
-
-def _with_cases_that_matter(
-    found: dict[StepSelection, list[Step]],
-) -> dict[StepSelection, list[Step]]:
-    """Merge groups that differ only in cases, if the cases are uninformative."""
     of_cases: dict[StepSelection, list[StepSelection]] = defaultdict(list)
-    for group in found:
+    for group in groups:
         of_cases[replace(group, case=None)].append(group)
     result: dict[StepSelection, list[Step]] = {}
-    for whole, groups in of_cases.items():
-        steps = [step for group in groups for step in found[group]]
-        if len(groups) > 1 and case_says_nothing(steps):
+    for whole, alike in of_cases.items():
+        steps = [step for group in alike for step in groups[group]]
+        if len(alike) > 1 and case_says_nothing(steps):
             result[whole] = steps
         else:
-            result |= {group: found[group] for group in groups}
+            result |= {group: groups[group] for group in alike}
     return result
 
 
@@ -132,14 +123,9 @@ def workload_of(steps: Iterable[Step], name: str) -> Workload | None:
     """
     workloads = list(dict.fromkeys(step.workload for step in steps))
     if len(workloads) > 1:
-        words = ", ".join(
-            "all-pairs" if workload is None else workload.name for workload in workloads
-        )
-        raise InputError(
-            f"steps of several workloads: {words}; choose one by its kernel or path",
-            file=name,
-            field="workload",
-        )
+        words = ", ".join(work.name if work is not None else "all-pairs" for work in workloads)
+        message = f"steps of several workloads: {words}; choose one by its kernel or path"
+        raise InputError(message, file=name, field="workload")
     return workloads[0] if workloads else None
 
 

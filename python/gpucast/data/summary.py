@@ -92,7 +92,8 @@ def told_apart(records: Sequence[Measurement]) -> list[str]:
 def series(record: Measurement) -> dict[str, str]:
     """Return the fields that identify a record's series: all except its size and samples."""
     named = {"machine": record.machine}
-    for name in _SERIES[record.kind] + (("mps",) if _is_shared(record) else ()):
+    is_shared = isinstance(record, Step) and record.is_shared
+    for name in _SERIES[record.kind] + (("mps",) if is_shared else ()):
         value = _MADE[name](record) if name in _MADE else getattr(record, name)
         if value is not None:
             named[name] = word(name, value)
@@ -104,10 +105,6 @@ def series(record: Measurement) -> dict[str, str]:
 def gpus_of(record: Step | Skeleton) -> str:
     """Return the GPUs of each instance in the notation of options: ``2``, ``1/4``."""
     return share_text(record.gpus, record.instances or 1 if isinstance(record, Step) else 1)
-
-
-def _is_shared(record: Measurement) -> bool:
-    return isinstance(record, Step) and record.is_shared
 
 
 _SERIES: dict[str, tuple[str, ...]] = {
@@ -154,23 +151,16 @@ def group(named: dict[str, str], members: Sequence[Measurement]) -> Group:
     """Return records with the named common fields as one group."""
     medians = [statistics.median(record.seconds) for record in members]
     size = next(iter(SIZES[members[0].kind].values()))
-    sizes = [
-        value for record in members if isinstance(value := getattr(record, size), (int, float))
-    ]
+    sizes = [n for record in members if isinstance(n := getattr(record, size), (int, float))]
     counted = {
         gpus_of(record): record.gpus / (record.instances or 1 if isinstance(record, Step) else 1)
         for record in members
         if isinstance(record, (Step, Skeleton))
     }
-    return Group(
-        named,
-        len(members),
-        sum(len(record.seconds) for record in members),
-        _range(sizes),
-        tuple(sorted(counted, key=counted.__getitem__)),
-        min(medians),
-        max(medians),
-    )
+    samples = sum(len(record.seconds) for record in members)
+    gpus = tuple(sorted(counted, key=counted.__getitem__))
+    sized = _range(sizes)
+    return Group(named, len(members), samples, sized, gpus, min(medians), max(medians))
 
 
 def _range(values: Sequence[float]) -> list[float] | None:

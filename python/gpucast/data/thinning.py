@@ -43,10 +43,8 @@ def without_unused_routes(data: Dataset, schedule: str | None) -> Dataset:
     take time."""
     known = {"star-serial", schedule or "star-serial"}
     routes = {route for com in known for route in _core.COM_TERMS[com].routes}
-    return replace(
-        data,
-        records=[r for r in data.records if not isinstance(r, Transfer) or r.route in routes],
-    )
+    kept = [r for r in data.records if not isinstance(r, Transfer) or r.route in routes]
+    return replace(data, records=kept)
 
 
 def coarsened(data: Dataset) -> Dataset:

@@ -24,15 +24,14 @@ def _steps(records: Sequence[Entry]) -> str:
     steps = [record for record in records if isinstance(record, Step)]
     sizes = sorted({step.n for step in steps})
     counted = _words("unit", steps)
+    on_gpus = [step for step in steps if step.path != "host"]
+    on_cores = [step for step in steps if step.path == "host"]
     parts = [
         *(_named(plural, _words(field, steps)) for field, plural in _LABELS.items()),
         f"{_count(len(sizes), 'size')}, {_range(sizes)}{' ' + counted[0] if counted else ''}",
         " and ".join(
             _counts(sorted({step.gpus for step in kind}), what)
-            for what, kind in (
-                ("GPU", [step for step in steps if step.path != "host"]),
-                ("core", [step for step in steps if step.path == "host"]),
-            )
+            for what, kind in (("GPU", on_gpus), ("core", on_cores))
             if kind
         ),
         f"{_count(len({(s.machine, s.program, s.case, s.n, s.gpus) for s in steps}), 'cell')}, "

@@ -15,8 +15,7 @@ import pytest
 
 from command_line import Run, assert_refused
 from gpucast.data.traces import Trace, phases, read
-from gpucast.data.traces.reading import is_trace
-from gpucast.data.traces.streams import Place, names_of, rows_of
+from gpucast.data.traces.reading import Place, is_trace, names_of, rows_of
 from gpucast.data.traces.tables import COLUMNS
 from gpucast.data.traces.writing import write
 from gpucast.errors import InputError

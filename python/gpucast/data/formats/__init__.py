@@ -207,32 +207,17 @@ class Format:
         log: whether it is what a program prints: in any encoding, and known by words that no table
             has.
         rank: of several that a text may be of, the least is taken.
+        binary: whether it is no text: ``detect`` and ``read`` then take bytes.
     """
 
     name: str
     what: str
-    detect: Callable[[str], bool]
-    read: Callable[[str, str, Options], Imported]
+    detect: Callable[[Any], bool]
+    read: Callable[[Any, str, Options], Imported]
     write: Callable[[Dataset], str] | None = None
     log: bool = False
     rank: int = 0
-
-
-@dataclass(frozen=True)
-class BinaryFormat:
-    """How to recognise and read a format that is no text.
-
-    Attributes:
-        name, what: as of a ``Format``.
-        magic: the bytes that its files begin with.
-        read: ``read(content, file, options)``. Raises InputError.
-    """
-
-    name: str
-    what: str
-    magic: bytes
-    log = False
-    read: Callable[[bytes, str, Options], Imported]
+    binary: bool = False
 
 
 @dataclass(frozen=True)
@@ -255,12 +240,12 @@ class PathFormat:
     log = True
 
 
-AnyFormat = Format | BinaryFormat | PathFormat
+AnyFormat = Format | PathFormat
 
 
 def formats() -> dict[str, Format]:
     """All formats that are text, by name."""
-    return {form.name: form for form in all_formats() if isinstance(form, Format)}
+    return {form.name: form for form in all_formats() if not form.binary}
 
 
 def described() -> str:
@@ -268,58 +253,54 @@ def described() -> str:
     return "; ".join(form.what for form in all_formats())
 
 
-def read_file(
-    path: str, options: Options, name: str | None = None
-) -> tuple[Imported, Format | BinaryFormat]:
+def read_file(path: str, options: Options, name: str | None = None) -> tuple[Imported, Format]:
     """Read a file of any format; which one is told by its content, or by ``name``.
 
     Raises:
         InputError: the file cannot be read, is of no known format, or is wrong.
     """
-    content = _content(path)
-    if name is not None and name not in {other.name for other in all_formats()}:
-        known = ", ".join(other.name for other in all_formats())
-        raise InputError(f"{name!r} is unknown; it is one of {known}", field="--format")
+    content = read_bytes(path)
+    if not content.strip():
+        raise InputError("is empty", file=path)
+    known = [other.name for other in all_formats()]
+    if name is not None and name not in known:
+        raise InputError(f"{name!r} is unknown; it is one of {', '.join(known)}", field="--format")
     form = recognized(content, path, options, name)
     if form is None:
-        way, sure = _way_in(content)
-        busy = None if sure else of_utilization(printed(content[:_LOOKED_AT]))
-        raise InputError(busy or f"is of no known format; {way}", file=path)
-    if isinstance(form, BinaryFormat):
-        return form.read(content, path, options), form
-    text = printed(content) if form.log else _text(content, path)
-    return form.read(text, path, options), form
+        raise InputError(_unknown(content), file=path)
+    given = content if form.binary else printed(content) if form.log else _text(content, path)
+    return form.read(given, path, options), form
 
 
-def _way_in(content: bytes) -> tuple[str, bool]:
-    """What one may do with a file of no known format, and whether it speaks of steps."""
+def _unknown(content: bytes) -> str:
+    """What to say of a file of no known format, and what one may do with it."""
     from gpucast.data.formats.logs.suggested import options
+    from gpucast.data.formats.tables.columns import may_be_rate, shown
+    from gpucast.data.formats.tables.grid import table_names
 
     text = printed(content[: 1 << 20])
     made = options(text)
-    if made is not None:
-        return f"if it is a log, this may read it: {made}", False
-    from gpucast.data.formats.tables.grid import table_names
-
-    names = table_names(text)
-    if names:
-        from gpucast.data.formats.tables.columns import may_be_rate, shown
-
-        rates = sorted(filter(may_be_rate, names), key=lambda name: "cpu" in name.casefold())
-        if rates:
-            others = f" (or {', '.join(map(shown, rates[1:4]))})" if rates[1:] else ""
-            column = f"--columns seconds={shown(rates[0])}{others}"
-            return f"import with {column} -n SIZE (or n=COLUMN)", True
-        return (
+    names = table_names(text) if made is None else []
+    rates = sorted(filter(may_be_rate, names), key=lambda name: "cpu" in name.casefold())
+    if rates:
+        others = f" (or {', '.join(map(shown, rates[1:4]))})" if rates[1:] else ""
+        column = f"--columns seconds={shown(rates[0])}{others}"
+        way = f"import with {column} -n SIZE (or n=COLUMN)"
+    elif (busy := of_utilization(printed(content[:_LOOKED_AT]))) is not None:
+        return busy
+    elif made is not None:
+        way = f"if it is a log, this may read it: {made}"
+    elif names:
+        way = (
             f"of its columns {', '.join(names)} say which are what: "
-            "--columns n=COLUMN,gpus=COLUMN,seconds=COLUMN:UNIT",
-            False,
+            "--columns n=COLUMN,gpus=COLUMN,seconds=COLUMN:UNIT"
         )
-    return (
-        "a table needs a header line such as n,gpus,seconds, or its columns named with --columns; "
-        "a log is read by --regex, such as 'step time (?P<seconds>[0-9.]+)'",
-        False,
-    )
+    else:
+        way = (
+            "a table needs a header line such as n,gpus,seconds, or its columns named with "
+            "--columns; a log is read by --regex, such as 'step time (?P<seconds>[0-9.]+)'"
+        )
+    return f"is of no known format; {way}"
 
 
 _MONITORED = re.compile(
@@ -342,7 +323,7 @@ def of_utilization(text: str) -> str | None:
 
 def recognized(
     content: bytes, file: str, options: Options, name: str | None = None
-) -> Format | BinaryFormat | None:
+) -> Format | None:
     """The format of a file's content, or that of this name; None: none that is known.
 
     Raises:
@@ -352,7 +333,7 @@ def recognized(
     if name is not None:
         return next((form for form in known if form.name == name), None)
     for form in known:
-        if isinstance(form, BinaryFormat) and content.startswith(form.magic):
+        if form.binary and form.detect(content):
             return form
     if content.startswith(_OLD_WORKBOOK):
         raise InputError("is an old workbook (.xls); save it as .xlsx or CSV", file=file)
@@ -364,17 +345,16 @@ def recognized(
         raise InputError("is a fitted model, not measurements", file=file)
     if options.regex is not None:
         return next(form for form in known if form.name == PATTERN)
-    named = "csv" if options.columns else None
-    texts = [form for form in known if isinstance(form, Format)]
-    if named is None:
-        text = printed(content)
-        logs = sorted((form for form in texts if form.log), key=lambda form: form.rank)
-        log = next((form for form in logs if form.detect(text)), None)
-        if log is not None:
+    if options.columns:
+        text = _text(content, file)
+        return next(form for form in known if form.name == "csv")
+    text = printed(content)
+    for log in sorted((form for form in known if form.log), key=lambda form: form.rank):
+        if log.detect(text):
             return log
     text = _text(content, file)
-    others = (form for form in texts if not form.log)
-    return next((form for form in others if form.name == named or form.detect(text)), None)
+    tables = (form for form in known if not form.log and not form.binary)
+    return next((form for form in tables if form.detect(text)), None)
 
 
 _LOOKED_AT = 65536
@@ -413,12 +393,13 @@ MODEL_MARK = '"gpucast.model/'
 
 
 @cache
-def all_formats() -> tuple[Format | BinaryFormat, ...]:
+def all_formats() -> tuple[Format, ...]:
     """All formats that files' contents tell."""
-    known: list[Format | BinaryFormat] = []
+    known: list[Format] = []
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         known += getattr(importlib.import_module(module.name), "FORMATS", ())
-    return tuple(known)
+    # Where several may read a log, the first by name does.
+    return tuple(sorted(known, key=lambda form: form.name if form.log else ""))
 
 
 def entry(
@@ -509,13 +490,6 @@ def check_gpus_of_all(options: Options, nodes: Collection[int], file: str) -> No
             file=file,
             field="--gpus",
         )
-
-
-def _content(path: str) -> bytes:
-    content = read_bytes(path)
-    if not content.strip():
-        raise InputError("is empty", file=path)
-    return content
 
 
 def _text(content: bytes, path: str) -> str:

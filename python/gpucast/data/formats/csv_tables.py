@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import (
-    BinaryFormat,
     Format,
     Imported,
     Options,
@@ -28,30 +27,6 @@ STEPS = ("path", "schedule", "kernel", "n", "gpus", "repeat", "seconds")
 STATED = ("program", "case", "unit", "nodes", "ranks", "timestep")
 """Columns that are written if a step states them."""
 TRANSFERS = ("path", "memory", "route", "bytes", "seconds")
-
-
-def detect_steps(text: str) -> bool:
-    """Return whether a text has a header of steps."""
-    return kind_of(header(text, seems_header())) == "steps"
-
-
-def detect_transfers(text: str) -> bool:
-    """Return whether a text has a header with ``bytes`` or ``route``."""
-    return kind_of(header(text, seems_header())) == "transfers"
-
-
-def read_steps(text: str, file: str, options: Options) -> Imported:
-    """Read step records, one for each cell, in order of their first rows. Raises InputError."""
-    return tables.steps.read(_grid(text, file, options), options)
-
-
-def read_transfers(text: str, file: str, options: Options) -> Imported:
-    """Read transfer records: by the copy engine, alone, valid. Raises InputError."""
-    return tables.transfers.read(_grid(text, file, options), options)
-
-
-def _grid(text: str, file: str, options: Options) -> Grid:
-    return from_text(text, file, seems_header(options.columns))
 
 
 def write_steps(data: Dataset) -> str:
@@ -100,33 +75,45 @@ def write_transfers(data: Dataset) -> str:
 
 def expressible(data: Dataset) -> list[Transfer]:
     """Return the transfers that ``write_transfers`` writes."""
-    return [
-        transfer
-        for transfer in data.transfers
-        if transfer.engine == "copy" and transfer.valid and not transfer.concurrent
-    ]
+    by_copies = [transfer for transfer in data.transfers if transfer.engine == "copy"]
+    return [transfer for transfer in by_copies if transfer.valid and not transfer.concurrent]
 
 
-def read_workbook(content: bytes, file: str, options: Options) -> Imported:
-    """Read the records of the only sheet with a table, or of ``Options.sheet``. Raises
-    InputError."""
+def _csv(
+    name: str,
+    what: str,
+    kind: str,
+    read: Callable[[Grid, Options], Imported],
+    write: Callable[[Dataset], str],
+) -> Format:
+    """The format of texts with a table of this kind, as its header shows."""
+    return Format(
+        name,
+        what,
+        lambda text: kind_of(header(text, seems_header())) == kind,
+        lambda text, file, options: read(
+            from_text(text, file, seems_header(options.columns)), options
+        ),
+        write,
+    )
 
-    def is_header(names: list[str]) -> bool:
-        return kind_of(names, options.columns) is not None
 
-    return tables.read(from_workbook(content, file, is_header, options.sheet), options)
-
-
-def read_parquet(content: bytes, file: str, options: Options) -> Imported:
-    """Read the records of the table. Raises InputError."""
-    return tables.read(from_parquet(content, file), options)
+def _read_workbook(content: bytes, file: str, options: Options) -> Imported:
+    """The records of the only sheet with a table, or of ``Options.sheet``."""
+    grid = from_workbook(
+        content, file, lambda names: kind_of(names, options.columns) is not None, options.sheet
+    )
+    return tables.read(grid, options)
 
 
 FORMATS = (
-    Format("csv", "tables (CSV, TSV) of steps: n, gpus, seconds", detect_steps, read_steps,
-           write_steps),
-    Format("csv-transfers", "tables of transfers: bytes, seconds, route", detect_transfers,
-           read_transfers, write_transfers),
-    BinaryFormat("xlsx", "Excel workbooks (.xlsx)", b"PK\x03\x04", read_workbook),
-    BinaryFormat("parquet", "Parquet files (with pyarrow)", b"PAR1", read_parquet),
+    _csv("csv", "tables (CSV, TSV) of steps: n, gpus, seconds", "steps", tables.steps.read,
+         write_steps),
+    _csv("csv-transfers", "tables of transfers: bytes, seconds, route", "transfers",
+         tables.read_transfers, write_transfers),
+    Format("xlsx", "Excel workbooks (.xlsx)", lambda content: content.startswith(b"PK\x03\x04"),
+           _read_workbook, binary=True),
+    Format("parquet", "Parquet files (with pyarrow)", lambda content: content.startswith(b"PAR1"),
+           lambda content, file, options: tables.read(from_parquet(content, file), options),
+           binary=True),
 )  # fmt: skip

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, get_args
+from urllib.parse import unquote
 
 from gpucast.data import jsonl
 from gpucast.data.dataset import Dataset
@@ -65,7 +66,8 @@ def series(data: Dataset) -> dict[str, dict[tuple[float, int], list[float]]]:
     check_single_kind(data)
     by_name: dict[str, dict[tuple[float, int], list[float]]] = {}
     for step in data.steps:
-        points = by_name.setdefault(callpath(step.path, step.schedule, step.kernel), {})
+        name = "->".join(map(_encoded, (step.path, step.schedule, step.kernel)))
+        points = by_name.setdefault(name, {})
         points.setdefault((step.n, step.gpus), []).extend(step.seconds)
     every = sorted({point for points in by_name.values() for point in points})
     for name, points in by_name.items():
@@ -80,11 +82,6 @@ def series(data: Dataset) -> dict[str, dict[tuple[float, int], list[float]]]:
     return {name: {point: points[point] for point in every} for name, points in by_name.items()}
 
 
-def callpath(path: str, schedule: str | None, kernel: str | None) -> str:
-    """The call path of a series of steps; ``labels`` is its inverse."""
-    return "->".join(_encoded(label) for label in (path, schedule, kernel))
-
-
 def labels(name: str, options: Options) -> dict[str, str]:
     """Return the path of a call path and, if it has them, schedule and kernel.
 
@@ -93,8 +90,8 @@ def labels(name: str, options: Options) -> dict[str, str]:
     parts = name.split("->")
     if len(parts) == 3 and parts[1] in (*get_args(Schedule), _NONE) and parts[0] and parts[2]:
         written = {"schedule": parts[1], "kernel": parts[2]}
-        stated = {key: _decoded(label) for key, label in written.items() if label != _NONE}
-        return {"path": _decoded(parts[0]), **stated}
+        stated = {key: unquote(label) for key, label in written.items() if label != _NONE}
+        return {"path": unquote(parts[0]), **stated}
     unnamed = name in ("", "<root>")
     given = {"schedule": options.schedule, "kernel": options.kernel if unnamed else name}
     stated = {key: label for key, label in given.items() if label is not None}
@@ -110,20 +107,16 @@ def _encoded(label: str | None) -> str:
     return re.sub(r"%|->|\s", lambda found: "".join(f"%{b:02X}" for b in found[0].encode()), label)
 
 
-def _decoded(label: str) -> str:
-    return re.sub(
-        r"(?:%[0-9A-F]{2})+",
-        lambda found: bytes.fromhex(found[0].replace("%", "")).decode("utf-8", "replace"),
-        label,
-    )
-
-
 def _imported(samples: Iterable[Sample], file: str, options: Options) -> Imported:
     """Step records, one for each point and series; metrics that are not times become notes."""
     gathered: dict[tuple[str, Number, Number], tuple[list[object], int | None]] = {}
     others: Counter[str] = Counter()
     for call, metric, point, values, line in samples:
-        known = {name.strip().lower(): _plain(value) for name, value in point.items()}
+        # Lists and objects cannot be keys; the record's check then reports them.
+        known: dict[str, Number] = {
+            name.strip().lower(): value if isinstance(value, (int, float, str)) else repr(value)
+            for name, value in point.items()
+        }
         if known.keys() != {*PARAMETERS}:
             told = ", ".join(known) or "none"
             raise InputError(f"the parameters must be n and gpus, not {told}",
@@ -151,23 +144,13 @@ def _imported(samples: Iterable[Sample], file: str, options: Options) -> Importe
     return Imported(entries, {}, remarks)
 
 
-def _plain(value: object) -> Number:
-    # Lists and objects cannot be keys; the record's check then reports them.
-    return value if isinstance(value, (int, float, str)) else repr(value)
-
-
 # --- JSON -----------------------------------------------------------------------------------
 
 
 def detect_json(text: str) -> bool:
     """Whether the text is one JSON object with parameters and measurements."""
-    if not text.lstrip().startswith("{") or '"measurements"' not in text:
-        return False
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and {"parameters", "measurements"} <= value.keys()
+    may_be = text.lstrip().startswith("{") and '"measurements"' in text
+    return may_be and {"parameters", "measurements"} <= _keys(text)
 
 
 def read_json(text: str, file: str, options: Options) -> Imported:
@@ -192,6 +175,15 @@ def write_json(data: Dataset) -> str:
     }
     value = {"parameters": list(PARAMETERS), "measurements": measurements}
     return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+
+
+def _keys(text: str) -> set[str]:
+    """The keys of a JSON object; none of any other text."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return set()
+    return {*value} if isinstance(value, dict) else set()
 
 
 def _json(text: str, file: str, line: int | None = None) -> Json:
@@ -241,12 +233,7 @@ def _list(value: object) -> list[object]:
 
 def detect_jsonl(text: str) -> bool:
     """Whether the first line is a JSON object with ``params`` and ``value``."""
-    first = text.lstrip().split("\n", 1)[0]
-    try:
-        value = json.loads(first)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and {"params", "value"} <= value.keys()
+    return {"params", "value"} <= _keys(text.lstrip().split("\n", 1)[0])
 
 
 def read_jsonl(text: str, file: str, options: Options) -> Imported:

@@ -15,17 +15,16 @@ Source: json_output.cpp, testcases_ce.cpp, testcases_sm.cpp and README of NVIDIA
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 
 from gpucast.data import jsonl
 from gpucast.data.formats import Format, Imported, Options, entry
+from gpucast.data.formats.logs.runs import decimal, rounding_of_six
 from gpucast.data.records import Entry
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, remark
 
-_DIGITS = 6  # of the default C++ stream, by which the tool prints rates
 _TEST = re.compile(
     r"(?P<what>host_to_device|device_to_host|device_to_device|all_to_host|host_to_all)"
     r"(?P<both>_bidirectional)?_memcpy(?P<mode>_read|_write)?_(?P<by>ce|sm)"
@@ -84,17 +83,16 @@ def _read_test(
         note(f" was left out: {reason}", test)
         return
     for ends, others, printed in cells:
-        rate = _rate(printed)
-        if rate is None:
+        rate = decimal(printed)
+        if rate is None or rate <= 0:
             note(f": {ends[0]} to {ends[1]}: {printed}")
             continue
-        last_digit = 10.0 ** (math.floor(math.log10(rate)) - _DIGITS + 1)
         value = {
             "kind": "transfer", "path": options.path, "memory": "pinned", "engine": engine,
             "route": route, "from": ends[0], "to": ends[1], "bytes": options.bytes,
             "concurrent": [{"from": start, "to": end} for start, end in others],
             "seconds": [options.bytes / (rate * 1e9)], "valid": True,
-            "uncertainty": 0.5 * last_digit / rate,
+            "uncertainty": rounding_of_six(rate),
         }  # fmt: skip
         try:
             imported.entries.append(entry(options, value, file=file))
@@ -104,12 +102,13 @@ def _read_test(
         note(": the third matrix, sums of both directions, was left out")
 
 
-def _understood(name: str, matrix: list[list[str]]) -> tuple[str, str, Iterator[Cell]]:
+def _understood(name: str, matrix: list[list[str]]) -> tuple[str, str, Iterable[Cell]]:
     """Route and engine of a test's copies, and its cells. Raises _UnclearError."""
     columns = len(matrix[0])
+    of_gpus = {f"gpu{at}": rate for at, rate in enumerate(matrix[0])}
     if name == "device_local_copy":
         _check_rows(matrix, 1)
-        return "local", "copy", _per_gpu(matrix[0], lambda gpu: (gpu, gpu), lambda gpu: [])
+        return "local", "copy", [((gpu, gpu), [], rate) for gpu, rate in of_gpus.items()]
     test = _TEST.fullmatch(name)
     if test is None:
         raise _UnclearError("it is no copy between two places that gpucast knows")
@@ -125,26 +124,20 @@ def _understood(name: str, matrix: list[list[str]]) -> tuple[str, str, Iterator[
         return "peer", engine, _pairs(matrix, test["mode"] == "_read", both)
     _check_rows(matrix, 1)
     down = test["what"] in ("device_to_host", "all_to_host")
-    everybody = columns if test["what"] in ("all_to_host", "host_to_all") else 0
+    everybody = of_gpus if test["what"] in ("all_to_host", "host_to_all") else ()
 
     def ends(gpu: str) -> Ends:
         return (gpu, "host") if down else ("host", gpu)
 
     def others(gpu: str) -> list[Ends]:
         back = [ends(gpu)[::-1]] if both else []
-        for other in (f"gpu{at}" for at in range(everybody)):
+        for other in everybody:
             if other != gpu:
                 back += [ends(other), ends(other)[::-1]] if both else [ends(other)]
         return back
 
-    return "d2h" if down else "h2d", engine, _per_gpu(matrix[0], ends, others)
-
-
-def _per_gpu(
-    row: list[str], ends: Callable[[str], Ends], others: Callable[[str], list[Ends]]
-) -> Iterator[Cell]:
-    for at, rate in enumerate(row):
-        yield ends(f"gpu{at}"), others(f"gpu{at}"), rate
+    cells = [(ends(gpu), others(gpu), rate) for gpu, rate in of_gpus.items()]
+    return "d2h" if down else "h2d", engine, cells
 
 
 def _pairs(matrix: list[list[str]], read: bool, both: bool) -> Iterator[Cell]:
@@ -154,20 +147,15 @@ def _pairs(matrix: list[list[str]], read: bool, both: bool) -> Iterator[Cell]:
             if at % size == column:
                 continue  # a GPU with itself is never measured
             here, peer = f"gpu{at % size}", f"gpu{column}"
-            if both and len(matrix) == 3 * size:
-                # Both kinds of test list column -> row first, then row -> column.
-                ends = (peer, here) if at < size else (here, peer)
-            else:
-                ends = (peer, here) if read else (here, peer)
+            # With sums, both kinds of test list column -> row first, then row -> column.
+            reads = at < size if both and len(matrix) == 3 * size else read
+            ends = (peer, here) if reads else (here, peer)
             yield ends, [ends[::-1]] if both else [], rate
 
 
-def _rate(text: str) -> float | None:
-    try:
-        rate = float(text)
-    except ValueError:
-        return None
-    return rate if math.isfinite(rate) and rate > 0 else None
+def _check_rows(matrix: list[list[str]], rows: int) -> None:
+    if len(matrix) != rows:
+        raise _UnclearError(f"its matrix has {len(matrix)} rows instead of {rows}")
 
 
 def _matrix(test: dict[str, object]) -> list[list[str]]:
@@ -183,21 +171,14 @@ def _matrix(test: dict[str, object]) -> list[list[str]]:
     return [[str(value) for value in row] for row in matrix]
 
 
-def _check_rows(matrix: list[list[str]], rows: int) -> None:
-    if len(matrix) != rows:
-        raise _UnclearError(f"its matrix has {len(matrix)} rows instead of {rows}")
-
-
 def _machine(top: dict[str, object], options: Options) -> dict[str, object]:
     tool = {"name": "nvbandwidth"}
     facts: dict[str, object] = {
         "tool": tool,
         "caveats": [
-            (
-                "nvbandwidth gives rates only: seconds = bytes / rate for buffers of "
-                f"{options.bytes} bytes as stated at import; copies by kernels move slightly less. "
-                "One figure is the tool's median (or mean) of several."
-            ),
+            "nvbandwidth gives rates only: seconds = bytes / rate for buffers of "
+            f"{options.bytes} bytes as stated at import; copies by kernels move slightly less. "
+            "One figure is the tool's median (or mean) of several."
         ],
     }
     version = top.get("version") or top.get("git_version")

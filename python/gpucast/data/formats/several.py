@@ -174,27 +174,23 @@ def _together(read: Iterable[Read]) -> list[str]:
     for file_read in read:
         for one in file_read.imported.remarks:
             same = saying.setdefault((one.kind, one.about or one.text), [])
-            same.append((file_read.file, one.text))
-    lines = []
+            same.append((one.text, file_read.file))
+    lines: list[str] = []
     for same in saying.values():
-        files = len({file for file, _ in same})
-        texts = [text for _, text in same]
-        lines += texts if files <= _FEW else [f"{files} files, as {texts[0]}"]
+        texts, files = zip(*same, strict=True)
+        many = len({*files})
+        lines += texts if many <= _FEW else [f"{many} files, as {texts[0]}"]
     return lines
 
 
 def _models(read: Iterable[Read]) -> list[str]:
     """Drop the GPU models of logs if they differ, because one machine cannot have several."""
-    logs = [
-        file_read
-        for file_read in read
-        if file_read.format.log and "gpus" in file_read.imported.machine
-    ]
-    models = {str(file_read.imported.machine["gpus"]): file_read.file for file_read in logs}
+    logs = [one for one in read if one.format.log and "gpus" in one.imported.machine]
+    models = {str(one.imported.machine["gpus"]): one.file for one in logs}
     if len(models) < 2:
         return []
-    for file_read in logs:
-        del file_read.imported.machine["gpus"]
+    for one in logs:
+        del one.imported.machine["gpus"]
     first, second, *_ = models.values()
     return [
         f"{second}: names other GPUs than {first}: if these are several machines, import each "
@@ -210,17 +206,17 @@ def _known(
     others: Sequence[PathFormat],
 ) -> Iterator[str]:
     """Files of known formats in a folder and its sub-folders, sorted by name."""
-    skipped, seen = 0, 0
-    for file in _files(folder):
-        seen += 1
+    files = list(_files(folder))
+    skipped = 0
+    for file in files:
         if _of(others, file, name) is not None or _is_known(file, options, name):
             yield file
         else:
             skipped += 1
-    if not seen:
+    if not files:
         raise InputError("holds no files", file=folder)
     if skipped:
-        notes.append(f"{folder}: {skipped} of {seen} files are of no known format: skipped")
+        notes.append(f"{folder}: {skipped} of {len(files)} files are of no known format: skipped")
 
 
 def _files(folder: str) -> Iterator[str]:
@@ -229,10 +225,7 @@ def _files(folder: str) -> Iterator[str]:
 
     for top, folders, files in os.walk(folder, onerror=failed):
         folders.sort()
-        for file in sorted(files):
-            path = os.path.join(top, file)
-            if os.path.isfile(path):
-                yield path
+        yield from filter(os.path.isfile, (os.path.join(top, file) for file in sorted(files)))
 
 
 def _is_known(file: str, options: Options, name: str | None) -> bool:

@@ -4,8 +4,6 @@ number."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,24 +30,12 @@ MEMORIES = {
 """Kinds of memory by the words of Nsight Systems and Kineto."""
 
 
-@dataclass
-class Names:
-    """Texts, numbered from 1."""
+class Names(dict[str, int]):
+    """Numbers of texts, from 1, in the order in which they are asked for."""
 
-    numbers: dict[str, int] = field(default_factory=dict)
-
-    def number(self, text: str) -> int:
-        """Return the number of a text, always the same."""
-        return self.numbers.setdefault(text, len(self.numbers) + 1)
-
-    def all_of(self, texts: Iterable[str]) -> list[int]:
-        """Return the number of each text."""
-        return [self.number(text) for text in texts]
-
-    @property
-    def texts(self) -> dict[int, str]:
-        """Return the texts by number."""
-        return {number: text for text, number in self.numbers.items()}
+    def __missing__(self, text: str) -> int:
+        self[text] = len(self) + 1
+        return self[text]
 
 
 def call_name(text: str) -> str:
@@ -66,11 +52,14 @@ def process(
     ``flags``: flags of streams, by context and stream.
     """
     calls = _outermost(calls, work, waits)
-    _mark_asynchronous(work, calls, names)
+    # Told by the names of calls, because the formats do not state it.
+    asynchronous = [number for text, number in names.items() if "Async" in text]
+    numbers = calls["correlation"][calls["name"].isin(asynchronous)]
+    work["asynchronous"] = work["correlation"].isin(numbers).astype("uint8")
     return Process(
         calls=calls, work=_by_start(work), waits=_number_recordings(waits),
-        ranges=_by_start(ranges), streams=_streams_of(work, flags), names=names.texts, lost=0,
-        ended="exit", **facts,
+        ranges=_by_start(ranges), streams=_streams_of(work, flags), lost=0,
+        names={number: text for text, number in names.items()}, ended="exit", **facts,
     )  # fmt: skip
 
 
@@ -105,13 +94,6 @@ def _by_start(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("start_ns", kind="stable", ignore_index=True)
 
 
-def _mark_asynchronous(work: pd.DataFrame, calls: pd.DataFrame, names: Names) -> None:
-    """Mark work as asynchronous by the names of its calls, because the formats do not state it."""
-    asynchronous = [number for text, number in names.numbers.items() if "Async" in text]
-    calls = calls[calls["name"].isin(asynchronous)]
-    work["asynchronous"] = work["correlation"].isin(calls["correlation"]).astype("uint8")
-
-
 def _number_recordings(waits: pd.DataFrame) -> pd.DataFrame:
     """Add the number of the recording to waits for events that lack it.
 
@@ -133,9 +115,7 @@ def _number_recordings(waits: pd.DataFrame) -> pd.DataFrame:
 def _streams_of(work: pd.DataFrame, flags: dict[tuple[int, int], int]) -> pd.DataFrame:
     """The streams of the work; flags by context and stream, 1 (blocking) if not known."""
     keys = work[["context", "device", "stream"]].drop_duplicates()
-    known = [
-        flags.get((context, stream), tables.BLOCKING)
-        for context, _, stream in keys.to_numpy().tolist()
-    ]
-    columns = {name: keys[name].to_numpy() for name in ("context", "device", "stream")}
+    streams = zip(keys["context"].tolist(), keys["stream"].tolist(), strict=True)
+    known = [flags.get(stream, tables.BLOCKING) for stream in streams]
+    columns = {str(name): column for name, column in keys.items()}
     return tables.frame("streams", columns | {"flags": np.array(known)})

@@ -9,18 +9,20 @@ process.
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import json
+import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
 
 import pandas as pd
 
 from gpucast.data.traces import foreign, tables
-from gpucast.data.traces.json_pieces import JsonPieces
 from gpucast.data.traces.trace import RunDescription, Trace, TracedMachine
 from gpucast.errors import InputError
 from gpucast.util import limits
@@ -45,6 +47,10 @@ _WAITS = {
     "Stream Sync": tables.HOST_WAITS_STREAM,
     "Context Sync": tables.HOST_WAITS_DEVICE,
 }
+_PIECE = 1 << 20
+_WORD = 64
+"""Characters at the end of a piece that may begin a number or word."""
+_BLANK = re.compile(r"[ \t\n\r]*")
 _LATEST = 2**62
 """ns; sums and differences of two fit 64 bits."""
 _AXES = 3
@@ -80,7 +86,7 @@ def read(path: PathLike) -> Trace:
             is_packed = plain.read(len(_GZIP)) == _GZIP
             plain.seek(0)
             stream = cast("BinaryIO", gzip.GzipFile(fileobj=plain)) if is_packed else plain
-            document = JsonPieces(stream, file).read("traceEvents", events.take)
+            document = _JsonPieces(stream, file).read("traceEvents", events.take)
     except (ValueError, RecursionError) as error:
         raise InputError(f"is no whole JSON ({error})", file=file) from None
     except (OSError, EOFError, zlib.error) as error:
@@ -128,11 +134,8 @@ class _Events:
         plain: dict[str, Any] = {name: event[name] for name in _FIELDS if name in event}
         for name in ("pid", "tid"):
             if not isinstance(plain.get(name), int | float | str | None):
-                raise InputError(
-                    f"{name} must be a number",
-                    file=self.file,
-                    field=f"traceEvents[{self.seen - 1}]",
-                )
+                place = f"traceEvents[{self.seen - 1}]"
+                raise InputError(f"{name} must be a number", file=self.file, field=place)
         given = event.get("args")
         arguments = given if isinstance(given, dict) else {}
         plain["args"] = {name: arguments[name] for name in _READ if name in arguments}
@@ -149,9 +152,8 @@ class _Kineto:
     def trace(self, events: Mapping[str, Events]) -> Trace:
         calls = [event for name in _CALLS for event in events.get(name, ())]
         if not calls or not any(events.get(name) for name in _WORK):
-            what = (
-                "kernels or copies (category kernel)" if calls else "calls (category cuda_runtime)"
-            )
+            what = "kernels or copies (category kernel)"
+            what = what if calls else "calls (category cuda_runtime)"
             raise InputError(f"no {what}: profile with ProfilerActivity.CUDA", file=self.file)
         base = self.document.get("baseTimeNanoseconds")
         if isinstance(base, int) and abs(base) > _LATEST:
@@ -169,7 +171,7 @@ class _Kineto:
             (event, {
                 **self._span(at, event),
                 "thread": threads[event.get("tid")],
-                "name": names.number(foreign.call_name(str(event.get("name")))),
+                "name": names[foreign.call_name(str(event.get("name")))],
             })
             for at, event in calls
         ])  # fmt: skip
@@ -177,7 +179,7 @@ class _Kineto:
             (event, {
                 **self._span(at, event),
                 "thread": threads.get(event.get("tid"), 0),
-                "name": names.number(str(event.get("name"))),
+                "name": names[str(event.get("name"))],
             })
             for at, event in events.get("user_annotation", ())
         ])  # fmt: skip
@@ -232,25 +234,19 @@ class _Kineto:
 def _framed(table: str, rows: list[tuple[Event, dict[str, int]]]) -> pd.DataFrame:
     """Events as a table: values come from the row's own fields, or else the event's arguments, or
     else are 0."""
-    columns = {name: _ARGUMENTS.get(name, ()) for name in tables.COLUMNS[table]}
-    return tables.frame(
-        table,
-        {
-            name: [own[name] if name in own else _number(event, *said) for event, own in rows]
-            for name, said in columns.items()
-        },
-    )
+    columns: dict[str, object] = {}
+    for name in tables.COLUMNS[table]:
+        said = _ARGUMENTS.get(name, ())
+        columns[name] = [own[name] if name in own else _number(event, *said) for event, own in rows]
+    return tables.frame(table, columns)
 
 
 def _of_kind(event: Event, kind: int, names: foreign.Names) -> dict[str, int]:
     """The specific fields of kernels, copies and memsets."""
     text = str(event.get("name", ""))
     if kind == tables.KERNEL:
-        return {
-            "name": names.number(text),
-            "blocks": _product(event, "grid"),
-            "threads": _product(event, "block"),
-        }
+        blocks, threads = _product(event, "grid"), _product(event, "block")
+        return {"name": names[text], "blocks": blocks, "threads": threads}
     if kind == tables.SET:
         memory = _SET.match(text)
         return {"to_memory": foreign.MEMORIES.get(memory[1].lower(), 0) if memory else 0}
@@ -277,8 +273,120 @@ def _number(event: Event, *keys: str) -> int:
 
 
 def _product(event: Event, key: str) -> int:
-    product = 1
     sides = event["args"].get(key)
-    for side in sides if isinstance(sides, list) and len(sides) <= _AXES else ():
-        product *= side if isinstance(side, int) and 0 < side < 2**32 else 1
-    return product % 2**32
+    known = sides if isinstance(sides, list) and len(sides) <= _AXES else []
+    valid = [side for side in known if isinstance(side, int) and 0 < side < 2**32]
+    return math.prod(valid) % 2**32
+
+
+class _JsonPieces:
+    """A JSON text that is read in pieces, because its list of events may be very long: only one
+    value is in memory at a time, apart from those that the caller keeps.
+
+    Raises:
+        ValueError, RecursionError: by all methods, if the text is not JSON.
+        InputError: by all methods, if the text is too large.
+    """
+
+    def __init__(self, stream: BinaryIO, file: str) -> None:
+        self._stream = stream
+        self._file = file
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogatepass").decode
+        self._scan = json.JSONDecoder().raw_decode
+        self._text = ""
+        self._at = 0
+        self._bytes = 0
+        self._ended = False
+
+    def read(self, listed: str, take: Callable[[object], None]) -> dict[str, object]:
+        """Return the object of the text without the list with this key, whose items are passed to
+        ``take``.
+
+        If the text is a list, it is that list, and the object is empty.
+        """
+        document: dict[str, object] = {}
+        if self._next() == "[":
+            self._hand_over(take)
+        else:
+            for key in self._keys():
+                if key == listed and self._next() == "[":
+                    self._hand_over(take)
+                else:
+                    document[key] = self._value()
+        if self._next():
+            raise ValueError("something follows its end")
+        return document
+
+    def _keys(self) -> Iterator[str]:
+        """Yield the keys of an object; the caller reads the value of a key before the next."""
+        self._skip("{")
+        if self._next() == "}":
+            self._skip("}")
+            return
+        while True:
+            key = self._value()
+            if not isinstance(key, str):
+                raise ValueError("a key is no text")
+            self._skip(":")
+            yield key
+            if self._next() == "}":
+                self._skip("}")
+                return
+            self._skip(",")
+
+    def _hand_over(self, take: Callable[[object], None]) -> None:
+        self._skip("[")
+        most = limits.JSON_VALUES.most
+        while self._next() != "]":
+            if not most:
+                raise limits.JSON_VALUES.error(self._file)
+            most -= 1
+            take(self._value())
+            if self._next() != "]":
+                self._skip(",")
+                if self._next() == "]":
+                    raise ValueError("Expecting value")
+        self._skip("]")
+
+    def _value(self) -> object:
+        self._next()
+        while True:
+            try:
+                value, end = self._scan(self._text, self._at)
+            except json.JSONDecodeError as error:
+                is_cut = error.pos + _WORD > len(self._text) or "Unterminated" in error.msg
+                if not is_cut or not self._more():
+                    raise ValueError(error.msg) from None
+                continue
+            # A number at the end of a piece may continue in the next.
+            if end == len(self._text) and self._more():
+                continue
+            self._at = end
+            return value
+
+    def _next(self) -> str:
+        """The next non-blank character; "" at the end."""
+        while True:
+            blank = _BLANK.match(self._text, self._at)
+            assert blank is not None
+            self._at = blank.end()
+            if self._at < len(self._text) or not self._more():
+                return self._text[self._at : self._at + 1]
+
+    def _skip(self, character: str) -> None:
+        if self._next() != character:
+            raise ValueError(f"Expecting {character!r}")
+        self._at += 1
+
+    def _more(self) -> bool:
+        """Read another piece, and drop the text before the position."""
+        if self._ended:
+            return False
+        piece = self._stream.read(_PIECE)
+        self._bytes += len(piece)
+        limits.TRACE_TEXT.check(self._bytes, self._file)
+        self._ended = not piece
+        self._text = self._text[self._at :] + self._decode(piece, self._ended)
+        self._at = 0
+        limits.RECORD.check(len(self._text), self._file)
+        return not self._ended

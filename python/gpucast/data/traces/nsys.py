@@ -174,12 +174,13 @@ class _Export:
         called = [foreign.call_name(texts.get(number, "?")) for number in calls["nameId"].tolist()]
         calls = calls.assign(
             correlation=calls["correlationId"], thread=calls["globalTid"].map(threads),
-            name=names.all_of(called), result=calls["returnValue"].clip(0, 65535),
+            name=[names[name] for name in called], result=calls["returnValue"].clip(0, 65535),
         )  # fmt: skip
         kernels = work["text"].map(texts).fillna("")
-        work = work.assign(name=[names.number(name) if name else 0 for name in kernels])
+        work = work.assign(name=[names[name] if name else 0 for name in kernels])
         ranges = ranges.assign(
-            thread=ranges["globalTid"].map(threads).fillna(0), name=names.all_of(ranges["text"])
+            thread=ranges["globalTid"].map(threads).fillna(0),
+            name=[names[text] for text in ranges["text"]],
         )
         return foreign.process(
             _framed("calls", calls), _framed("work", work), _framed("waits", waits),

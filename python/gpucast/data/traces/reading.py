@@ -1,10 +1,13 @@
 """Traces from files: zip archives, folders, and files of other recorders.
 
-An interrupted recording is read as far as it is whole, with a list of its truncated tables.
+An interrupted recording is read as far as it is whole, with a list of its truncated tables, which
+are Arrow IPC streams.
 """
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import os
 import re
@@ -14,19 +17,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from gpucast.data.traces import kineto, nsys
 from gpucast.data.traces.phases import KNOWN, checked
-from gpucast.data.traces.streams import Place, names_of, rows_of
 from gpucast.data.traces.tables import COLUMNS, SCHEMA, frame
 from gpucast.data.traces.trace import Process, RunDescription, Trace
 from gpucast.errors import InputError, from_os_error
 from gpucast.util import limits
 from gpucast.util.files import PathLike, read_bytes
 from gpucast.util.typed_json import WrongValueError, from_json
+
+if TYPE_CHECKING:
+    from nanoarrow.c_array import CArrayView
 
 T = TypeVar("T")
 
@@ -69,9 +75,8 @@ class _Files:
         try:
             return from_json(kind, json.loads(self.content[name]()))
         except WrongValueError as error:
-            raise InputError(
-                error.message, file=self.file, field=f"{name}: {error.field}"
-            ) from None
+            field = f"{name}: {error.field}"
+            raise InputError(error.message, file=self.file, field=field) from None
         except (ValueError, RecursionError) as error:
             raise InputError(f"is no JSON ({error})", file=self.file, field=name) from None
 
@@ -111,9 +116,8 @@ def is_trace(path: PathLike) -> bool:
     """Return whether a file or folder looks like one that ``read`` accepts."""
     try:
         if Path(path).is_dir():
-            return any(
-                name == _RUN or _of_process(name) for name in _folder(Path(path), "").content
-            )
+            names = _folder(Path(path), "").content
+            return _RUN in names or any(map(_of_process, names))
         with open(path, "rb") as stream:
             head = stream.read(4096)
         if head.startswith(_ZIP):
@@ -161,9 +165,8 @@ def _trace(files: _Files) -> Trace:
         raise InputError("is no trace: it has no run.json", file=files.file)
     run = RunDescription("cupti") if bare else files.json(_RUN, RunDescription)
     if run.schema != SCHEMA:
-        raise InputError(
-            f"is {run.schema!r}; this gpucast reads {SCHEMA!r}", file=files.file, field=_RUN
-        )
+        message = f"is {run.schema!r}; this gpucast reads {SCHEMA!r}"
+        raise InputError(message, file=files.file, field=_RUN)
     limits.PROCESSES.check(len(numbers), files.file)
     processes = tuple(_process(files, str(number)) for number in numbers)
     if not processes:
@@ -232,3 +235,149 @@ def _with_open_phase(
         "start_ns": [phase.start_ns], "end_ns": [calls["end_ns"].max()], "full": [int(phase.full)],
     }  # fmt: skip
     return pd.concat([phases, frame("phases", columns)], ignore_index=True)
+
+
+_MESSAGE = b"\xff\xff\xff\xff"
+"""The begin of each message of a stream."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of a table, for messages: the file of the trace, and the table's name."""
+
+    file: str
+    table: str
+
+    def error(self, message: str, column: str | None = None) -> InputError:
+        """Return an error at this place."""
+        field = self.table if column is None else f"{self.table}: {column}"
+        return InputError(message, file=self.file, field=field)
+
+
+def rows_of(content: bytes, table: str, place: Place) -> tuple[pd.DataFrame, bool]:
+    """Return the rows of a table other than ``names``, and whether the stream is truncated.
+
+    Columns unknown to the format are left out.
+
+    Raises:
+        InputError: it is not an Arrow stream, is damaged, or a column is missing, of another type
+            or has nulls.
+    """
+    read, cut = _whole_batches(content, place)
+    if read is None:
+        return frame(table), cut
+    columns = {name: _numbers(read, name, kind, place) for name, kind in COLUMNS[table].items()}
+    return pd.DataFrame(columns), cut
+
+
+def names_of(content: bytes, place: Place) -> tuple[dict[int, str], bool]:
+    """Return texts by id, and whether the stream is truncated. Raises InputError as ``rows_of``."""
+    read, cut = _whole_batches(content, place)
+    if read is None:
+        return {}, cut
+    ids = _numbers(read, "id", "uint32", place).tolist()
+    kind, columns = _column(read, "text", place)
+    if kind not in _OFFSETS:
+        raise place.error(f"must be utf8, not {_called(kind)}", "text")
+    try:
+        texts = [text for part in columns for text in _texts(part, _OFFSETS[kind])]
+    except UnicodeDecodeError:
+        raise place.error("is no UTF-8", "text") from None
+    return dict(zip(ids, texts, strict=True)), cut
+
+
+_INTEGERS = {
+    "c": "int8", "C": "uint8", "s": "int16", "S": "uint16", "i": "int32", "I": "uint32",
+    "l": "int64", "L": "uint64",
+}  # fmt: skip
+_OFFSETS = {"u": "int32", "U": "int64"}
+"""Types of columns in the notation of the Arrow C data interface: numbers, and texts with the type
+of their offsets."""
+
+
+@dataclass(frozen=True)
+class _Batches:
+    """Types of columns by name, and the batches of a stream."""
+
+    kinds: dict[str, str]
+    batches: list[CArrayView]
+
+
+def _whole_batches(content: bytes, place: Place) -> tuple[_Batches | None, bool]:
+    """The complete batches; None if not even the schema is complete."""
+    import nanoarrow
+    from nanoarrow.ipc import InputStream
+
+    if not _MESSAGE.startswith(content[:4]):
+        raise place.error("is no Arrow stream")
+    source = io.BytesIO(content)
+    try:
+        stream = nanoarrow.c_array_stream(InputStream.from_readable(source))
+        schema = stream.get_schema()
+    except (RuntimeError, OSError, ValueError) as error:
+        if _at_end(source, content):
+            return None, True
+        raise place.error(f"is no Arrow stream ({_said(error)})") from None
+    read = _Batches({column.name: column.format for column in schema.children}, [])
+    try:
+        while True:
+            read.batches.append(stream.get_next().view())
+    except StopIteration:
+        cut = False
+    except (RuntimeError, OSError, ValueError) as error:
+        # A killed writer leaves an incomplete batch at the end; anything else is damage.
+        if not _at_end(source, content):
+            batch = len(read.batches) + 1
+            raise place.error(f"is damaged in batch {batch} ({_said(error)})") from None
+        cut = True
+    return read, cut
+
+
+def _at_end(source: io.BytesIO, content: bytes) -> bool:
+    return source.tell() >= len(content)
+
+
+def _column(read: _Batches, name: str, place: Place) -> tuple[str, list[CArrayView]]:
+    """A column's type and its parts."""
+    if name not in read.kinds:
+        raise place.error("the column is missing", name)
+    at = list(read.kinds).index(name)
+    parts = [batch.child(at) for batch in read.batches if batch.length]
+    if any(part.null_count for part in parts):
+        raise place.error("must not have nulls", name)
+    return read.kinds[name], parts
+
+
+def _numbers(read: _Batches, name: str, kind: str, place: Place) -> pd.Series[int]:
+    stated, parts = _column(read, name, place)
+    if stated not in _INTEGERS:
+        raise place.error(f"must be {kind}, not {_called(stated)}", name)
+    type_ = _INTEGERS[stated]
+    # Buffers may be longer than their rows, for alignment.
+    whole = [
+        np.frombuffer(part.buffer(1), type_)[part.offset : part.offset + part.length]
+        for part in parts
+    ]
+    values = whole[0] if len(whole) == 1 else np.concatenate([np.empty(0, type_), *whole])
+    right = values.astype(kind, copy=False)
+    limits = np.iinfo(kind)
+    if len(values) and not limits.min <= int(values.min()) <= int(values.max()) <= limits.max:
+        raise place.error(f"has values that are no {kind}", name)
+    return pd.Series(right, copy=False)
+
+
+def _texts(part: CArrayView, offsets: str) -> list[str]:
+    ends = np.frombuffer(part.buffer(1), offsets)[part.offset : part.offset + part.length + 1]
+    content = bytes(part.buffer(2))
+    return [content[start:end].decode() for start, end in itertools.pairwise(ends.tolist())]
+
+
+def _called(kind: str) -> str:
+    """A common type in words."""
+    return {"e": "float16", "f": "float32", "g": "float64", "b": "bool", "z": "binary"}.get(
+        kind, _INTEGERS.get(kind, "utf8" if kind in _OFFSETS else f"type {kind!r}")
+    )
+
+
+def _said(error: Exception) -> str:
+    return str(error).partition("\n")[0]

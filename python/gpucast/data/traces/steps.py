@@ -128,7 +128,8 @@ def steps_between(
     if sequence is not None and chosen.any():
         edges = np.searchsorted(sequence.start_ns, bounds)
         kinds[chosen] = _kinds(sequence.tokens, edges[:-1][chosen], edges[1:][chosen])
-    call_step = _within(process.calls["start_ns"].to_numpy(), bounds)
+    call_step = np.searchsorted(bounds, process.calls["start_ns"].to_numpy(), side="right") - 1
+    call_step = np.where(call_step < bounds.size - 1, call_step, -1)
     rows = waiting.calls_of(process, process.work["correlation"].to_numpy())
     work_step = np.where(rows >= 0, call_step[rows], -1) if call_step.size else rows
     taken = (process.work["end_ns"] - process.work["start_ns"]).to_numpy()
@@ -189,8 +190,3 @@ def _phases_that_count(process: Process, bounds: Ints, kinds: Ints) -> NDArray[n
     if enough.size:
         phase[light & (number != enough[0])] = phases.BETWEEN
     return phase
-
-
-def _within(starts: Ints, bounds: Ints) -> Ints:
-    step = np.searchsorted(bounds, starts, side="right") - 1
-    return np.where(step < bounds.size - 1, step, -1)

@@ -162,16 +162,11 @@ def _times(process: Process, steps: ProcessSteps, typical: NDArray[np.bool_]) ->
     usual = kinds == 0 if (kinds == 0).any() else np.ones(kinds.size, bool)
     low, high = np.quantile(seconds, [0.05, 0.95])
     native = native_steps(process, steps)
-    others = [
-        OtherKind(
-            steps=int(own.sum()),
-            every=_spacing(steps.kind == kind),
-            calls=int(np.median(calls[own])),
-            seconds=float(np.median(seconds[own])),
-        )
-        for kind in np.unique(kinds[~usual])
-        for own in (kinds == kind,)
-    ]
+    others = []
+    for kind in np.unique(kinds[~usual]):
+        own = kinds == kind
+        medians = int(np.median(calls[own])), float(np.median(seconds[own]))
+        others.append(OtherKind(int(own.sum()), _spacing(steps.kind == kind), *medians))
     return StepTimes(
         how=steps.how,
         found=steps.count,
@@ -198,11 +193,11 @@ def _host(
     process: Process, steps: ProcessSteps, waits: waiting.Kinds, begins: Ints, ends: Ints
 ) -> HostTime:
     own = process.calls["thread"].to_numpy() == steps.thread
-    starts = process.calls["start_ns"].to_numpy()
-    stops = process.calls["end_ns"].to_numpy()
-    waiting_calls = own & (waits != waiting.NOTHING)
-    in_calls = Union.of(starts[own], stops[own]).within(begins, ends).mean()
-    in_waits = Union.of(starts[waiting_calls], stops[waiting_calls]).within(begins, ends).mean()
+    starts, stops = (process.calls[name].to_numpy() for name in ("start_ns", "end_ns"))
+    in_calls, in_waits = (
+        Union.of(starts[kind], stops[kind]).within(begins, ends).mean()
+        for kind in (own, own & (waits != waiting.NOTHING))
+    )
     step = (ends - begins).mean()
     return HostTime(in_waits / 1e9, (in_calls - in_waits) / 1e9, (step - in_calls) / 1e9)
 
@@ -286,9 +281,8 @@ def _copies(process: Process) -> dict[int, tuple[str, int]]:
     work = process.work[process.work["kind"] == tables.COPY]
     rows = waiting.calls_of(process, work["correlation"].to_numpy())
     copies: dict[int, tuple[str, int]] = {}
-    for row, (_, label), size in zip(
-        rows.tolist(), labels_of(process, work), work["bytes"].tolist(), strict=True
-    ):
+    labels = labels_of(process, work)
+    for row, (_, label), size in zip(rows.tolist(), labels, work["bytes"].tolist(), strict=True):
         copies[row] = (label, copies.get(row, ("", 0))[1] + size)
     return copies
 

@@ -65,13 +65,10 @@ def functions(process: Process) -> NDArray[np.uint16]:
 
 def of_calls(process: Process) -> Kinds:
     """Return the work that each call of ``process.calls`` waits for."""
-    calls = process.calls
-    kinds_of = np.zeros(len(calls), np.uint8)
-    for number in np.unique(calls["name"].to_numpy()):
-        name = process.name_of(number)
-        kind = next((kind for text, kind in _BY_NAME if name.endswith(text)), NOTHING)
-        if kind:
-            kinds_of[calls["name"].to_numpy() == number] = kind
+    numbers, places = np.unique(process.calls["name"].to_numpy(), return_inverse=True)
+    names = map(process.name_of, numbers.tolist())
+    by_name = [next((kind for end, kind in _BY_NAME if name.endswith(end)), 0) for name in names]
+    kinds_of = np.array(by_name, np.uint8)[places]
     _mark_copies(process, kinds_of)
     waits = process.waits
     rows = calls_of(process, waits["correlation"].to_numpy())

@@ -18,7 +18,7 @@ _LONGEST = 48
 
 
 @cache
-def short(name: str, longest: int = _LONGEST) -> str:
+def short(name: str) -> str:
     """Return ``at::native::fill`` for ``void at::native::fill<int>(int*)`` or its mangled form."""
     text = demangled(name)
     text = text.replace("(anonymous namespace)::", "").replace("operator()", "operator")
@@ -29,9 +29,9 @@ def short(name: str, longest: int = _LONGEST) -> str:
             bare += letter
         depth -= letter in ">)"
         if depth < 0:  # an operator such as >
-            return _cut(text, longest)
+            return _cut(text)
     words = bare.replace(" const", "").split()
-    return _cut(words[-1] if words else text, longest)
+    return _cut(words[-1] if words else text)
 
 
 @cache
@@ -47,12 +47,12 @@ def demangled(name: str) -> str:
     if not address:
         return name
     text = ctypes.string_at(address).decode(errors="replace")
-    _c_library().free(ctypes.c_void_p(address))
+    ctypes.CDLL(None).free(ctypes.c_void_p(address))
     return text
 
 
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 @cache
@@ -64,11 +64,6 @@ def _standard_library() -> ctypes.CDLL | None:
     except (OSError, AttributeError):
         return None
     return library
-
-
-@cache
-def _c_library() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
 
 
 def labels_of(process: Process, work: pd.DataFrame) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Logs of programs that people run, one module a program.
+"""Logs of programs that people run: tables of the TOML files, and modules that read some of them.
 
-To add one, drop a module in here, as ``log.py`` says; nothing else has to be changed.
+To add one, see ``programs.py``; nothing else has to be changed.
 """

@@ -1,29 +1,18 @@
-"""AMBER's pmemd and pmemd.cuda: mdout and mdinfo.
-
-The block of timings over *all* steps counts; that over the last ones may be 0.00 or
-``Infinity``. Its milliseconds a step have two decimals: the elapsed seconds over the steps
-(``nstlim``, in mdinfo the completed ones) have more, and are taken where the two agree.
-
-GPUs are the ``Task ID`` entries, one a rank, and 1 without them; devices that are only visible
-count for nothing. mdinfo names neither size nor GPUs, which are asked for. CPU routine timers say
-nothing on GPUs.
-
-Source: pmemd's mdout; ambermd.org.
-"""
+"""Reads AMBER's mdout and mdinfo; molecular_dynamics.toml says how."""
 
 from __future__ import annotations
 
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.log import Log, Part
+from gpucast.data.formats.logs.log import Part
 
-START = r"Amber (?P<version>[0-9]+) +PMEMD"
 TIMING = (
     r"Average timings for all steps:\s*\n\| +Elapsed\(s\) = +(?P<elapsed>[0-9.]+) "
     r"Per Step\(ms\) = +(?P<ms>[0-9.]+)\s"
 )
 
 
-def _read(part: Part) -> None:
+def read(part: Part) -> None:
+    """The run over all steps."""
     if part.find(r"imin *= *1\s*[,\n]"):  # a minimization
         return
     timing = part.last(TIMING)
@@ -53,21 +42,3 @@ def _read(part: Part) -> None:
         timing.start(), [seconds[name]], runs.rounding(timing[name]),
         gpus=gpus, path=path, ranks=ranks,
     )  # fmt: skip
-
-
-LOG = Log(
-    name="amber", what="AMBER's mdout or mdinfo", read=_read, program="AMBER", unit="atoms",
-    start=START, marks=[START, "Average timings for all steps:"],
-    facts=[
-        START, r"NATOM  *= *(?P<n>[0-9]+)\s", r"\| +\[(?P<precision>[A-Z]+)\]",
-        r"Running AMBER/MPI version on +(?P<ranks>[0-9]+) (?:MPI tasks|nodes)",
-    ],
-    settings=[
-        r"\bdt *= *(?P<ps>[0-9.]+)\s*[,\n]",
-        r"\bcut *= *(?P<cutoff>[0-9]+(?:\.[0-9]*?[1-9](?=0*\s*[,\n]))?)[.]?0*\s*[,\n]",
-    ],
-    case="{version}, {precision}, cutoff {cutoff} A",
-    gpu_name=r"\| +(?:CUDA|HIP) Device Name: (?P<name>[^\n]+)\n",
-    unclear="mdinfo does not name the GPUs; mdout does",
-)  # fmt: skip
-FORMATS = (LOG.format,)

@@ -1,22 +1,11 @@
-"""CarpetX and other programs over AMReX that print its lines (AsterX).
-
-``total evolution compute time`` and ``total iterations`` are sums since the start: their
-differences are the iterations, of which the first, slower by start-up, is left out where others
-follow. The size is the sum of the cells of all levels, as last printed before: each new grid is a
-size of its own.
-
-GPUs are those that AMReX says it initialized; processes alone do not tell, for several may share
-one.
-
-Source: CarpetX/src/schedule.cxx, AMReX Src/Base/AMReX_GpuDevice.cpp; published outputs.
-"""
+"""Reads CarpetX's output; simulations.toml says how."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.log import Log, Part
+from gpucast.data.formats.logs.log import Part
 
 LINE = (
     r"Grid cells: +(?P<grid>[0-9.eE+-]+)\s"
@@ -26,7 +15,8 @@ LINE = (
 )
 
 
-def _read(part: Part) -> None:
+def read(part: Part) -> None:
+    """The iterations of each grid."""
     facts = part.facts
     devices = facts.get("total") or facts.get("number")
     gpus = int(devices) if devices else None
@@ -66,17 +56,3 @@ def _iterations(part: Part) -> Iterator[tuple[float | None, float, int]]:
             if count > 0 and seconds > 0:
                 yield sum(levels.values()) or grid or None, seconds / count, match.start()
             before, sums = (sums["iterations"], sums["seconds"]), {}
-
-
-LOG = Log(
-    name="carpetx", what="CarpetX's output", read=_read, program="CarpetX", unit="cells",
-    start=r"MPI initialized with [0-9]+ MPI processes",
-    marks=[r"\(CarpetX\)", "total evolution compute time:"],
-    facts=[
-        r"MPI initialized with (?P<ranks>[0-9]+) MPI processes",
-        r"(?:CUDA|HIP|SYCL) initialized with (?P<number>[0-9]+) (?:GPU|device)s?"
-        r"(?P<each> per MPI rank)?(?:[^\n]*?(?P<total>[0-9]+) GPU\(?s?\)? used in total)?",
-    ],
-    unclear="no line says how many GPUs AMReX initialized",
-)  # fmt: skip
-FORMATS = (LOG.format,)

@@ -1,30 +1,13 @@
-"""GROMACS's md.log.
-
-Seconds a step are the wall time over the steps that the accounting counted (the calls of
-``Force``), which are neither ``nsteps`` nor the last step's number once counters were reset; where
-that differs from the printed ns/day by more than its digits can, the ns/day are taken. Columns of
-``Performance:`` are told by the line above it: versions differ.
-
-GPUs are those selected on the first node times the nodes. Where every rank names device 0, they
-share one GPU or each sees only its own (a wrapper that sets the visible devices): that is asked.
-Without GPUs, processor cores count as devices, path ``host``.
-
-The accounting knows the host's work and the communication, but no kernel: GPU time shows only as
-waiting, part of it as waiting for the state. Rows marked * are of separate PME ranks, which run
-beside the others.
-
-Source: gmxlib/nrnb.cpp (print_perf), timing/wallcycle.cpp, taskassignment/reportgpuusage.cpp.
-"""
+"""Reads GROMACS's md.log; molecular_dynamics.toml says how."""
 
 from __future__ import annotations
 
 import re
 
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.log import Log, Part
+from gpucast.data.formats.logs.log import Part
 from gpucast.util.remarks import Kind
 
-START = r"GROMACS version:\s+(?:VERSION )?(?P<version>\S+)"
 # "On host X" stands before it in builds with a library of MPI only.
 SELECTED = r"\b(?P<gpus>[0-9]+) GPUs? (?:auto-|user-)?selected for this run"
 ON_GPUS = r"Using GPU \S+ non-?bonded|Mapping of GPU IDs?|\bon the GPU\b"
@@ -57,7 +40,8 @@ _STATIONARY = {"steep", "cg", "l-bfgs", "nm", "tpi", "tpic"}
 _AGREE = 0.01
 
 
-def _read(part: Part) -> None:
+def read(part: Part) -> None:
+    """The run that its accounting counted."""
     if part.facts.get("integrator") in _STATIONARY:
         return
     performance = part.find(PERFORMANCE)
@@ -148,20 +132,3 @@ def _phases(part: Part, path: str | None, calls: int | None) -> dict[str, float]
             sums["cpu"] += wall
     del sums["cpu" if path == runs.HOST else "kernel"]
     return {name: wall / calls for name, wall in sums.items()}
-
-
-LOG = Log(
-    name="gromacs", what="GROMACS's md.log", read=_read, program="GROMACS", unit="atoms",
-    start=START, marks=[(START, "GROMACS")],
-    facts=[
-        START, r"There are: (?P<n>[0-9]+) Atoms", r"Using (?P<ranks>[0-9]+) MPI (?:process|thread)",
-        r"Using (?P<threads>[0-9]+) OpenMP threads?\b", r"\nPrecision: +(?P<precision>\w+)",
-        r"Running on (?P<nodes>[0-9]+) nodes? with total",
-    ],
-    settings=[
-        r"\n +(?:integrator += (?P<integrator>\S+)|dt += (?P<ps>\S+)"
-        r"|coulombtype += (?P<coulombtype>\S+)|rcoulomb += (?P<rcoulomb>\S+))(?=\n)",
-    ],
-    case="{version}, {precision}, {coulombtype}, rcoulomb {rcoulomb} nm",
-)  # fmt: skip
-FORMATS = (LOG.format,)

@@ -1,37 +1,27 @@
-"""HOOMD-blue: the benchmarks' output, and the console of version 2.
-
-``python3 -m hoomd_benchmarks.NAME -v`` prints ``.. R time steps per second`` for each repetition;
-without ``-v`` one bare number, which only ``--format hoomd`` takes for one. Version 2 prints
-``Average TPS`` at the end of each run, and the number of particles and the GPUs before it. Rates
-of hard particle Monte Carlo count trial moves, not steps, and are refused.
-
-Size and GPUs of the benchmarks are arguments and are not printed: they are asked for.
-
-Source: hoomd_benchmarks/common.py of glotzerlab/hoomd-benchmarks.
-"""
+"""Reads HOOMD-blue's output; molecular_dynamics.toml says how."""
 
 from __future__ import annotations
 
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.log import Log, Part, positive
+from gpucast.data.formats.logs.log import Part, positive
 from gpucast.errors import InputError
 
-RATE = r"(?:^|\s)(?P<rate>[0-9.]+(?:e[+-]?[0-9]+)?) time steps per second"
-AVERAGE = r"Average TPS: (?P<rate>[0-9.]+(?:e[+-]?[0-9]+)?)\s"
-MOVES = r"[0-9] trial moves per second"
-BEGUN = r"running for [0-9.e+]+ steps|\*\* starting run \*\*"
 DEVICES = r"running on the following GPU\(s\):\n(?P<list>(?: *\[[0-9]+\][^\n]*\n)+)"
 
 
-def _read(part: Part) -> None:
-    if (moves := part.find(MOVES)) is not None:
+def read(part: Part) -> None:
+    """The repetitions of a benchmark, the runs of version 2, or a bare rate."""
+    words = part.log.words
+    if (moves := part.find(words["moves"])) is not None:
         raise InputError(
             "counts trial moves, not time steps; time the run and write a table n,gpus,seconds",
             line=part.line(moves.start()),
         )
     bare, devices = part.text.strip(), part.find(DEVICES)
     gpus = devices["list"].count("\n") if devices else None
-    repetitions, averages = (positive(part.all(rate), "rate") for rate in (RATE, AVERAGE))
+    repetitions, averages = (
+        positive(part.all(words[name]), "rate") for name in ("rate", "average")
+    )
     timed = [repetitions] * bool(repetitions) + [[average] for average in averages]
     for rates in timed:
         printed = [match["rate"] for match in rates]
@@ -40,17 +30,5 @@ def _read(part: Part) -> None:
     if (rate := runs.decimal(bare) or 0) > 0:
         part.run(0, [1 / rate], runs.rounding(bare))
     elif not timed:
-        begun = part.find(BEGUN)
+        begun = part.find(words["begun"])
         part.unfinished(begun.start() if begun else 0)
-
-
-LOG = Log(
-    name="hoomd", what="HOOMD-blue's output", read=_read, program="HOOMD-blue", unit="particles",
-    marks=[RATE, AVERAGE, MOVES, ("HOOMD-blue", BEGUN)],
-    facts=[
-        r'Group "all" created containing (?P<n>[0-9]+) particles',
-        r"HOOMD-blue v?(?P<version>[0-9]+\.[0-9]+\.[0-9]+)",
-    ],
-    case="{version}",
-)  # fmt: skip
-FORMATS = (LOG.format,)

@@ -1,22 +1,4 @@
-"""LAMMPS: screen output and log.lammps; processors, GPU package, KOKKOS.
-
-Seconds a step are the loop time over its steps: ``Loop time of T on P procs for S steps with N
-atoms``, the mean over ranks of the wall time without set-up. ``procs`` are ranks times threads,
-never GPUs.
-
-GPUs of the GPU package are listed on the screen only, and only those of the first node: ``Device
-K:`` lines, and how many processes share one. With KOKKOS the log says how many GPUs a node
-may have; as a rule each rank has one. Devices hidden from each other's ranks look like one shared
-device, so one device under several ranks is asked about, but where the GPU package counts all ranks
-at it: that is said. Without either, processor cores count as devices, path ``host``.
-
-Phases are the communication and the work of the host, of runs on cores all work. Device times of
-the GPU package are averages over ranks which include queueing where ranks share a
-device: GPU time is taken over only where each rank has its own. Kernels of KOKKOS run
-asynchronously, and its breakdown shows where the host waited, so that it is left out.
-
-Source: src/finish.cpp, src/GPU/gpu_extra.h, lib/gpu/lal_device.cpp, src/KOKKOS/kokkos.cpp.
-"""
+"""Reads LAMMPS's screen output and logs; molecular_dynamics.toml says how."""
 
 from __future__ import annotations
 
@@ -25,22 +7,13 @@ import re
 from dataclasses import dataclass
 
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.log import Log, Part
+from gpucast.data.formats.logs.log import Part
 from gpucast.util.remarks import Kind, once
 
-_BANNER = r"LAMMPS \((?P<version>[0-9]{1,2} [A-Za-z]{3} [0-9]{4}[^)\n]*)\)"
-_LOOP = (
-    r"Loop time of (?P<seconds>[0-9.e+-]+) on (?P<procs>[0-9]+) procs"
-    r"(?: \([^)\n]*\))? for (?P<steps>[0-9]+) steps with (?P<atoms>[0-9]+) atoms"
-)
 _SETUP = r"Setting up (?P<what>\S+)[^\n]*\n|ERROR[: ]"
 _MINIMIZE = r"\n(?:minimize\s|Setting up \w+ style minimization)"
 _TASKS = r"(?P<ranks>[0-9]+) MPI tasks x (?P<threads>no|[0-9]+) OpenMP thread"
 _GRID = r"(?P<x>[0-9]+) by (?P<y>[0-9]+) by (?P<z>[0-9]+) MPI processor grid"
-_DEVICE = (
-    r"(?:Device|GPU) (?P<id>[0-9]+): (?P<name>[^,\n]+), [0-9]+ (?:CUs|cores),[^\n]*?"
-    r"\((?P<precision>\w+) Precision\)"
-)
 _SHARED = r"with (?P<ranks>[0-9]+) proc\(s\) per device"
 _PACKAGE = r"package\s+gpu\s+(?P<number>-?[0-9]+)"
 _KOKKOS = r"KOKKOS mode[^\n]* is enabled"
@@ -53,7 +26,7 @@ _RATE = (
 )
 _PAIR = r"pair_style\s+(?P<pair>[^\n#&$]+)\n"
 _ACCELERATED = r"acceleration for (?P<accelerated>[\w/]+)"
-_SETTINGS = (_BANNER, _PAIR, _ACCELERATED, _UNITS, _STEP)
+_SETTINGS = (_PAIR, _ACCELERATED, _UNITS, _STEP)
 """What a run is set to; what was said last counts."""
 _SECTION = (
     r"\n(?P<name>Pair|Bond|Kspace|Neigh|Comm|Modify)\s*\|[^|\n]*\| *(?P<mean>[0-9.eE+-]+) *\|"
@@ -80,15 +53,15 @@ class _Devices:
     warning: tuple[str, str] | None = None
 
 
-def _read(part: Part) -> None:
+def read(part: Part) -> None:
     """The dynamics runs; minimizations and runs of no step are none."""
-    loops = part.all(_LOOP)
+    loops = part.all(part.log.words["loop"])
     ends = [*(loop.start() for loop in loops), len(part.text)][1:]
     begins = [0, *(loop.end() for loop in loops)]
     settings, known = dict[str, str](), dict[tuple[int, int], _Devices]()
     for loop, start, end in zip(loops, begins, ends, strict=False):
         tail = part.text[loop.end() : end]
-        for pattern in _SETTINGS:
+        for pattern in (part.log.start, *_SETTINGS):
             for match in part.all(pattern, start, loop.start()):
                 settings |= match.groupdict()
         steps, seconds = int(loop["steps"]), runs.decimal(loop["seconds"])
@@ -110,7 +83,7 @@ def _read(part: Part) -> None:
             phases=_phases(tail, devices, ranks, steps, single=len(loops) == 1),
         )  # fmt: skip
     begun = part.find(_SETUP, loops[-1].end() if loops else 0)
-    if begun is not None or (not loops and part.find(_BANNER)):
+    if begun is not None or (not loops and part.find(part.log.start)):
         part.unfinished(begun.start() if begun else 0)
 
 
@@ -126,21 +99,21 @@ def _ranks(part: Part, tail: str, procs: int) -> int:
 def _devices(part: Part, ranks: int, procs: int) -> _Devices:
     if part.find(_KOKKOS):
         return _kokkos(part, ranks, procs)
-    names = {match["id"]: match["precision"] for match in part.all(_DEVICE)}
+    names = {match["id"]: match["precision"] for match in part.all(part.log.gpu_name)}
     if names:
         return _package(part, ranks, names)
     package = part.find(_PACKAGE)
     if package or part.find(_ACCELERATED) or part.find(r"suffix\s+gpu"):
         asked = f" (package gpu {package['number']}, of each node)" if package else ""
-        return _Devices(
-            unclear=f"the GPU package ran, but no line lists its devices{asked}; the screen output "
-            "does",
+        message = (
+            f"the GPU package ran, but no line lists its devices{asked}; the screen output does"
         )
-    return _Devices(
-        procs, path=runs.HOST,
-        warning=("names no GPU: taken as a run on processor cores, path host (if it ran "
-            "on GPUs, import it alone with --gpus)", "no GPU"),
-    )  # fmt: skip
+        return _Devices(unclear=message)
+    text = (
+        "names no GPU: taken as a run on processor cores, path host (if it ran on GPUs, import it "
+        "alone with --gpus)"
+    )
+    return _Devices(procs, path=runs.HOST, warning=(text, "no GPU"))
 
 
 def _package(part: Part, ranks: int, names: dict[str, str]) -> _Devices:
@@ -150,16 +123,14 @@ def _package(part: Part, ranks: int, names: dict[str, str]) -> _Devices:
     shared = part.find(_SHARED)
     on_each = int(shared["ranks"]) if shared else 0
     if devices == 1 and ranks == on_each > 1:
-        return _Devices(
-            1, nodes=1, how=how,
-            warning=(f"says that {ranks} ranks share 1 device: read as 1 GPU (where a "
-                "wrapper shows each rank its own, import it alone with --gpus)", "device"),
-        )  # fmt: skip
+        text = (
+            f"says that {ranks} ranks share 1 device: read as 1 GPU (where a wrapper shows each "
+            "rank its own, import it alone with --gpus)"
+        )
+        return _Devices(1, nodes=1, how=how, warning=(text, "device"))
     if devices == 1 and ranks > 1 and on_each != 1:
-        return _Devices(
-            unclear=f"lists 1 device under {ranks} ranks: they share it, or each sees its own, or "
-            "more nodes have others", how=how,
-        )  # fmt: skip
+        why = "they share it, or each sees its own, or more nodes have others"
+        return _Devices(unclear=f"lists 1 device under {ranks} ranks: {why}", how=how)
     if not on_each or math.ceil(ranks / devices) == on_each:
         return _Devices(devices, nodes=1 if on_each else None, how=how)
     nodes, rest = divmod(ranks, devices * on_each)
@@ -242,10 +213,3 @@ def _phases(
     if devices.gpus == ranks:
         phases["kernel"] = (times.get("Neighbor build", 0.0) + times.get("Force calc", 0.0)) / steps
     return phases
-
-
-LOG = Log(
-    name="lammps", what="LAMMPS's screen output or log", read=_read, program="LAMMPS", unit="atoms",
-    start=_BANNER, marks=[_BANNER, _LOOP], gpu_name=_DEVICE,
-)  # fmt: skip
-FORMATS = (LOG.format,)

@@ -15,11 +15,16 @@ What a line says holds until another line says it anew, and a line with a time i
 - ``total``: of the whole run, or from ``began_ms`` to ``ended_ms``, in a log without any of these,
   over its ``steps``; ``done`` are
   samples that were worked on by a line, in place of ``step``;
-- ``n``, or its factors ``grid`` (``64x64x128``), ``micro`` (the batch of each rank) and
-  ``accumulation``; ``batch``, where nobody can tell whether it is of one rank or of all;
-- ``unit``: what n counts, where that is not always the same;
+- ``n``, or ``grid`` (``64x64x128``), its sides ``nx``, ``ny``, ``nz``, or the ``cells`` of each
+  ``level``, until a lower one is told anew; ``whole_work``, or ``whole_rate`` over ``total``: n of
+  all ``steps`` together; ``of_tokens``: n sequences count as tokens;
+- ``micro`` (the batch of each rank) and ``accumulation``; ``batch``, where nobody can tell whether
+  it is of one rank or of all; ``share``, that of each rank beside ``n``; ``each_rate`` beside
+  ``all_rate`` and ``time``: what a GPU, and all of them, work on a second;
 - ``gpus``, or ``nodes`` times ``per_node``, ``ranks`` times ``per_rank``, ``mesh`` (``[4, 2]``),
-  and how many share a batch: ``tensor``, ``pipeline``, ``context``.
+  ``tp``, ``pp``, ``dp`` (how many share a request, and serve others beside it), ``devices`` (their
+  list); ``ranks``, or ``p`` times ``q``, where ``gpu_a_rank`` is found, or as many are ``visible``;
+- ``passed``: seconds by the clock, beside ``elapsed`` ones in which processors worked.
 
 The better of several kinds of times is taken, in this order. The first line, and those after it
 that are far slower than the rest, warm up. Lines of several ranks are one; a run that was started
@@ -33,6 +38,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +60,7 @@ _KINDS = tuple(dict.fromkeys(
     (*_PER_SECOND, "duration", "rate", "since", "elapsed", "clock", "instant", *_RATES, "total")
 ))  # fmt: skip
 _LAUNCHED = {"nodes", "per_node"}
+_CELLS = "cells of level "
 _ENOUGH = 3
 """Steps that show by themselves which of them are slow."""
 WARM = 1.25
@@ -71,11 +78,8 @@ class Printed(Log):
     """A log whose lines say all.
 
     Attributes:
-        lines: patterns of what stands in one line.
+        lines: patterns of what stands in one line; also the marks, where these are not stated.
         averages_of: the group that numbers what times are averages of, so that the last says all.
-        keyed: groups whose numbers are of the thing that another group numbers, such as the cells
-            of a ``level``: known as ``cells of level 0``, until a lower one is told anew.
-        more: facts that follow from others.
         job: whether a step is the whole run, as people compare them: ``total`` has no steps.
         warms: whether the first steps warm up.
         line_a_step: whether each line with ``elapsed`` is one step.
@@ -84,8 +88,6 @@ class Printed(Log):
     lines: tuple[str, ...]
     read: Callable[[Part], None] = field(default=lambda part: read(part))
     averages_of: str | None = None
-    keyed: Mapping[str, str] = field(default_factory=dict)
-    more: Callable[[Known], Mapping[str, str]] = field(default=lambda known: {})
     job: bool = False
     warms: bool = True
     line_a_step: bool = False
@@ -123,7 +125,7 @@ def read(part: Part) -> None:
                                              _KINDS.index(kind)))  # fmt: skip
     cells: dict[str, list[Sample]] = {}
     for sample in kinds[ranked[0]] if ranked else ():
-        cells.setdefault(str(sorted(_facts(log, sample.known).items())), []).append(sample)
+        cells.setdefault(str(sorted(_facts(sample.known).items())), []).append(sample)
     for samples in cells.values():
         if log.averages_of:
             samples = [*{sample.known.get(log.averages_of): sample for sample in samples}.values()]
@@ -132,13 +134,17 @@ def read(part: Part) -> None:
         _add(part, log, steady(samples) if log.warms else samples, _work(kinds))
     if ranked[:1] == ["total"] and log.job:
         part.remark("times the whole run, which is taken as one step", "steps", Kind.READ_AS)
+    clocks = [last for line in log.lines if "<passed>" in line and (last := part.last(line))]
+    for worked, passed in ((float(last["elapsed"]), float(last["passed"])) for last in clocks):
+        if passed - 1 > 1.1 * worked:
+            text = f"its clock says {passed:g} s where its processors worked {worked:g} s"
+            part.remark(f"{text}: steps are of these, without waits", "seconds", Kind.READ_AS)
 
 
 def _rounding(kind: str, samples: list[Sample]) -> float:
     """What digits round away of a kind's times; of the mean, where they are differences."""
-    return min(sample.rounding for sample in samples) / (
-        len(samples) if kind in ("elapsed", "clock") else 1
-    )
+    count = len(samples) if kind in ("elapsed", "clock") else 1
+    return min(sample.rounding for sample in samples) / count
 
 
 def _work(kinds: Mapping[str, list[Sample]]) -> float | None:
@@ -161,7 +167,7 @@ def _is_whole(sample: Sample) -> bool:
 
 def _add(part: Part, log: Printed, samples: list[Sample], work: float | None) -> None:
     last = samples[-1]
-    scale, facts = 1.0, _facts(log, last.known, work)
+    scale, facts = 1.0, _facts(last.known, work)
     if last.kind.startswith("token"):
         scale = runs.number(last.known.get("sequence", "")) or 1.0
         if "sequence" not in last.known:
@@ -177,16 +183,16 @@ def _add(part: Part, log: Printed, samples: list[Sample], work: float | None) ->
     run = part.found.runs[-1]
     share = (run.n or 0) / (run.gpus or 1 if run.work == "each" else 1)
     read_as = share * statistics.median(run.seconds)
-    by_clock = clocked((sample.step, part.line_at(sample.place)) for sample in samples)
+    places = ((sample.step, sample.place) for sample in samples)
+    by_clock = clocked((step, runs.line_at(part.text, place, place)) for step, place in places)
     if run.work and share and by_clock is not None and not agree(by_clock, read_as):
         part.remark(
             f"by the time of day of its lines a step takes {duration(by_clock)}, by its rates "
             f"{duration(read_as)}: is {run.n:g} the size of a step?", "steps", Kind.DATA,
         )  # fmt: skip
-    if len(samples) == 1 and log.warms and last.kind in (*_PER_SECOND, *_RATES) and not last.whole:
-        step = last.step is None or last.step <= 1
-        if step and log.averages_of is None:
-            part.remark("times one step alone, which may include start-up", "steps", Kind.READ_AS)
+    may_warm = log.warms and log.averages_of is None and last.kind in (*_PER_SECOND, *_RATES)
+    if may_warm and len(samples) == 1 and not last.whole and (last.step or 0) <= 1:
+        part.remark("times one step alone, which may include start-up", "steps", Kind.READ_AS)
 
 
 _TIME_OF_DAY = re.compile(r"(?<![\d:])([0-9]{2}):([0-9]{2}):([0-9]{2}(?:[.,][0-9]+)?)(?![\d:])")
@@ -225,7 +231,7 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
     before: dict[str, tuple[float, float]] = {}
     last, whole, lines, first = -math.inf, 0, 0, None
     for place, told in _lines(part, log):
-        _keep(known, told, log.keyed)
+        _keep(known, told)
         step = _step(known, told)
         if log.line_a_step and step is None and "elapsed" in told:
             step = lines = lines + 1
@@ -248,7 +254,8 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
             value = _value(kind, told[kind])
             if value is None or value <= 0:
                 continue
-            width = runs.rounding(told[kind].replace(",", "")) if _plain(told[kind]) else 0.0
+            is_number = runs.number(told[kind]) is not None
+            width = runs.rounding(told[kind].replace(",", "")) if is_number else 0.0
             if kind in ("elapsed", "clock", "since"):
                 if step is None:
                     continue
@@ -269,18 +276,16 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
             yield Sample(kind, place, step, value, width, dict(known), whole)
 
 
-def _keep(known: Known, told: Known, keyed: Mapping[str, str]) -> None:
+def _keep(known: Known, told: Known) -> None:
     """Add to what is known what a line tells."""
     if any(known.get(name, told[name]) != told[name] for name in _LAUNCHED & told.keys()):
         known.pop("gpus", None)  # of another job
     known.update(told)
-    for name, key in keyed.items():
-        if name in told and key in told:
-            before = f"{name} of {key} "
-            for other in [other for other in known if other.startswith(before)]:
-                if other.removeprefix(before) > told[key]:
-                    del known[other]
-            known[before + told[key]] = told[name].replace(",", "")
+    if {"cells", "level"} <= told.keys():
+        for finer in [name for name in known if name > _CELLS + told["level"]]:
+            if finer.startswith(_CELLS):
+                del known[finer]
+        known[_CELLS + told["level"]] = told["cells"]
 
 
 def _step(known: Known, told: Known) -> float | None:
@@ -309,23 +314,14 @@ def _lines(part: Part, log: Printed) -> Iterator[tuple[int, Known]]:
 
 def _value(kind: str, text: str) -> float | None:
     if kind == "clock":
-        return _clock(text)
+        with suppress(ValueError):
+            moment = datetime.datetime.fromisoformat(text.replace("/", "-").replace(",", "."))
+            return moment.timestamp()
+        return None
     value = runs.number(text)
     if value is None and kind in ("duration", "total", "elapsed", "since"):
         value = spelled_time(text)
     return value / _PER_SECOND.get(kind, 1.0) if value is not None else None
-
-
-def _plain(text: str) -> bool:
-    return runs.number(text) is not None
-
-
-def _clock(text: str) -> float | None:
-    text = re.sub("[/]", "-", text).replace(",", ".")
-    try:
-        return datetime.datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return None
 
 
 def steady(samples: list[Sample], first: bool = True) -> list[Sample]:
@@ -355,27 +351,24 @@ def _warm(samples: list[Sample], first: bool) -> list[Sample]:
     return samples[begin:]
 
 
-def _facts(log: Printed, known: Known, work: float | None = None) -> dict[str, Any]:
+def _facts(known: Known, work: float | None = None) -> dict[str, Any]:
     """Fields of a run that tell of its size and GPUs; ``work``: about what a step works on."""
-    known = {**known, **log.more(known)}
     number = {name: runs.number(text) for name, text in known.items()}
 
     def product(*names: str) -> float | None:
         values = [number.get(name) for name in names]
         return math.prod(value for value in values if value) if all(values) else None
 
-    mesh = re.findall("[0-9]+", known.get("mesh", ""))
-    gpus = (
-        product("gpus")
-        or (math.prod(map(float, mesh)) if mesh else None)
-        or product("ranks", "per_rank")
-        or (product("per_node", "nodes") if "nodes" in known else product("per_node"))
-    )
-    if "unsaid" in known:
-        gpus = product("gpus")
-    n = product("n") or (grid(known["grid"]) if "grid" in known else None)
-    facts: dict[str, Any] = {"unit": known["unit"]} if "unit" in known else {}
-    if n is None and (micro := number.get("micro")):
+    gpus = _gpus(known, product)
+    if "of_tokens" in known:
+        n = product("n", "sequence")
+        facts: dict[str, Any] = {"unit": "tokens"} | ({} if n else {"n": None})
+    else:
+        n, facts = _size(known, product), {}
+    micro, rate = number.get("micro"), product("each_rate", "time")
+    if n is None and micro is None and rate and "all_rate" in known:
+        micro = max(1, round(rate))
+    if n is None and micro:
         shared = math.prod(number.get(name) or 1 for name in ("tensor", "pipeline", "context"))
         facts["each"] = share = micro * (number.get("accumulation") or 1) / shared
         n = share * gpus if gpus else None
@@ -389,8 +382,42 @@ def _facts(log: Printed, known: Known, work: float | None = None) -> dict[str, A
         facts["size_unclear"] = f"its batch of {batch:g} may be that of each GPU ({many}) or of all"
     elif n is None and work:
         facts["size_unclear"] = f"its times and rates say a size of about {work:.4g}"
-    if known.get("n") == "":
-        facts["n"] = None  # of other things than the log's
     told = {"n": n, "gpus": gpus, "nodes": product("nodes"), "ranks": product("ranks")}
     facts |= {name: value if name == "n" else int(value) for name, value in told.items() if value}
     return facts
+
+
+def _size(known: Known, product: Callable[..., float | None]) -> float | None:
+    """n, or what follows from its parts."""
+    levels = [runs.number(text) for name, text in known.items() if _CELLS in name]
+    whole = product("whole_work") if "whole_work" in known else product("whole_rate", "total")
+    steps = product("steps")
+    return (
+        product("n")
+        or (grid(known["grid"]) if "grid" in known else None)
+        or product("nx", "ny", "nz")
+        or (sum(cells for cells in levels if cells) if None not in levels else None)
+        or (round(whole / steps) if whole and steps else None)
+        or None
+    )
+
+
+def _gpus(known: Known, product: Callable[..., float | None]) -> float | None:
+    """The GPUs of all ranks."""
+    if "unsaid" in known:
+        return product("gpus")
+    mesh = [float(side) for side in re.findall("[0-9]+", known.get("mesh", ""))]
+    if "tp" in known:
+        mesh = [product(name) or 0 for name in ("tp", "pp", "dp") if name in known]
+    ranks, visible = product("ranks") or product("p", "q"), product("visible") or 0
+    rate, of_one, batch = product("all_rate"), product("each_rate"), product("n")
+    return (
+        product("gpus")
+        or (math.prod(mesh) if mesh else None)
+        or product("ranks", "per_rank")
+        or (product("per_node", "nodes") if "nodes" in known else product("per_node"))
+        or (ranks if "gpu_a_rank" in known or (ranks or visible + 1) <= visible else None)
+        or (len(known["devices"].split(",")) if "devices" in known else None)
+        or (round(rate / of_one) if rate and of_one else None)
+        or (round(batch / max(1.0, share)) if batch and (share := product("share")) else None)
+    )

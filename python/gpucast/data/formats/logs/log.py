@@ -1,30 +1,31 @@
 """A program's log as patterns: what each importer here states of one, and how it is read.
 
-To import the log of another program, drop a module in here that has ``FORMATS = (LOG.format,)``.
-Its description stands in ``gpucast import --help``, and with its name and the module's docstring in
+To import the log of another program, add a table to a TOML file in here (``programs.py``). What it
+is stands in ``gpucast import --help``, and with its name and what it says about it in
 docs/how-to/logs.md.
 
-A log falls into parts, one for each start of the program, and ``read`` is given one after another.
-It looks for what was timed and says so with ``Part.run``; what holds for the whole part the
-named groups of ``facts`` and ``settings`` tell: n, gpus, ranks, nodes, the simulated time of a step
-as fs or ps, and words for the ``case``. ``<n>`` in a pattern is a number, as a group of that name.
+A log falls into parts, one for each start of the program, and ``read`` of the module of its name is
+given one after another. It looks for what was timed and says so with ``Part.run``; what holds for
+the whole part the named groups of ``facts`` and ``settings`` tell: n, gpus, ranks, nodes, the
+simulated time of a step as fs or ps, and words for the ``case``. ``<n>`` in a pattern is a number,
+as a group of that name.
 
-Where the lines of a program say all, patterns of them are enough: see ``lines.py``.
+Where the lines of a program say all, a table of patterns is enough: see ``lines.py``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
 from gpucast.data.formats import Format, Imported, Options
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.runs import Found, Lines, Run
+from gpucast.data.formats.logs.runs import Found, Run, lines_of
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, remark
 
@@ -38,7 +39,7 @@ class Log:
 
     Attributes:
         name: as in ``--format NAME``.
-        what: what it is, in a few words.
+        what: what it is, in a few words; ``about``: what users read of it.
         marks: patterns of which any shows that it is such a log; of a tuple, all together.
         read: tells a part's runs to it.
         program, unit: of the runs: its name, and what n counts.
@@ -51,10 +52,12 @@ class Log:
         gpu_name: pattern of the GPUs' models, with a group ``name``.
         unclear: why a run's GPUs may not be known.
         rank: of several formats that a text may be of, the least is taken.
+        words: patterns by name, for its reader.
     """
 
     name: str
     what: str
+    about: str = ""
     marks: Sequence[str | tuple[str, ...]]
     read: Callable[[Part], None]
     program: str | None = None
@@ -67,6 +70,7 @@ class Log:
     gpu_name: str = NEVER
     unclear: str = ""
     rank: int = 0
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def format(self) -> Format:
@@ -76,9 +80,9 @@ class Log:
 
     def parse(self, text: str) -> Found:
         """What a text holds. Raises InputError."""
-        found, lines = Found(), Lines(text)
+        found, line_of = Found(), lines_of(text)
         for number, (begin, part_text) in enumerate(parts(text, self.start, self.end)):
-            part = Part(self, part_text, begin, number, lines, found)
+            part = Part(self, part_text, begin, number, line_of, found)
             before = len(found.runs)
             self.read(part)
             if len(found.runs) > before:
@@ -107,14 +111,14 @@ class Part:
     Attributes:
         log: as which it is read.
         text: of it; ``begin``: its place in the log; ``number``: of the start.
-        lines, found: of the log.
+        line_of: the line of a place in the log; found: of the log.
     """
 
     log: Log
     text: str
     begin: int
     number: int
-    lines: Lines
+    line_of: Callable[[int], int]
     found: Found
 
     def find(self, pattern: str, place: int = 0) -> re.Match[str] | None:
@@ -132,13 +136,7 @@ class Part:
 
     def line(self, place: int) -> int:
         """The line in the log of a place in the part."""
-        return self.lines.of(self.begin + place)
-
-    def line_at(self, place: int) -> str:
-        """The line that holds a place in the part."""
-        end = self.text.find("\n", place)
-        begin = self.text.rfind("\n", 0, place) + 1
-        return self.text[begin : end if end >= 0 else None]
+        return self.line_of(self.begin + place)
 
     @cached_property
     def facts(self) -> dict[str, str]:

@@ -1,38 +1,19 @@
-"""NAMD 2 and 3: what it prints.
-
-Seconds a step are those before ``s/step``; the number after them is days/ns in one version and
-ns/day in another. ``Benchmark time`` lines come once a few hundred steps have run: the first is
-left out where others follow, for loads are still being balanced. Without them the wall time of
-``TIMING`` lines counts (not the CPU time), then ``PERFORMANCE``. ``Initial time`` is none.
-
-GPUs are distinct devices of distinct hosts in ``binding to CUDA device`` lines. Processors are
-threads, nodes are processes, physical nodes are machines; NAMD lists the devices of the first two.
-In builds without GPUs, processor cores count as devices, path ``host``.
-With multiple time stepping a step is the short one.
-
-Source: src/DeviceCUDA.C, src/Node.C, src/Controller.C.
-"""
+"""Reads what NAMD prints; molecular_dynamics.toml says how."""
 
 from __future__ import annotations
 
 import re
 from itertools import pairwise
 
-from gpucast.data.formats.logs import log, runs
-from gpucast.data.formats.logs.log import Log, Part
+from gpucast.data.formats.logs import runs
+from gpucast.data.formats.logs.log import Part, positive
 from gpucast.errors import InputError
 
-BANNER = r"Info: NAMD (?P<version>\S+) for (?P<build>\S+)"
-BINDING = (
-    r"binding to (?:CUDA|HIP) device (?P<id>[0-9]+) on (?P<host>\S+): '(?P<name>[^'\n]*)'"
-    r"(?:[^\n]*?PCI: (?P<pci>[0-9a-f:]+))?"
-)
-BENCHMARK = r"Info: Benchmark time: (?P<cpus>[0-9]+) CPUs (?P<seconds>[0-9.eE+-]+) s/step"
-WALL = r"TIMING: [0-9]+ +CPU: [^,\n]+, [^,\n]+ +Wall: [^,\n]+, (?P<seconds>[0-9.eE+-]+)/step"
 AVERAGE = r"PERFORMANCE: [0-9]+ +averaging [^,\n]+, (?P<seconds>[0-9.eE+-]+) sec/step"
 
 
-def _read(part: Part) -> None:
+def read(part: Part) -> None:
+    """The runs between the lines that start or minimize."""
     gpus, unclear, path = _gpus(part)
     is_timed = False
     starts = [match.start() for match in part.all("TCL: (?:Running|Minimizing) for")]
@@ -54,7 +35,8 @@ def _samples(part: Part, begin: int, end: int) -> list[re.Match[str]]:
     Raises:
         InputError: they are of several runs.
     """
-    benchmarks = part.all(BENCHMARK, begin, end)
+    words = part.log.words
+    benchmarks = part.all(words["benchmark"], begin, end)
     other = next((line for line in benchmarks if line["cpus"] != benchmarks[0]["cpus"]), None)
     if other is not None:
         raise InputError(
@@ -62,17 +44,17 @@ def _samples(part: Part, begin: int, end: int) -> list[re.Match[str]]:
             "that NAMD prints when it starts; give each run's output in a file of its own",
             line=part.line(other.start()),
         )
-    for pattern in (BENCHMARK, WALL):
-        matches = log.positive(part.all(pattern, begin, end), "seconds")
+    for pattern in (words["benchmark"], words["wall"]):
+        matches = positive(part.all(pattern, begin, end), "seconds")
         if matches:
             return matches[1:] or matches
     # An average since the start: the last says all.
-    return log.positive(part.all(AVERAGE, begin, end), "seconds")[-1:]
+    return positive(part.all(AVERAGE, begin, end), "seconds")[-1:]
 
 
 def _gpus(part: Part) -> tuple[int | None, str, str | None]:
     """GPUs, why they are not clear, and the path of runs without GPUs."""
-    bound, cores, build = part.all(BINDING), part.whole("cores"), part.facts.get("build")
+    bound, cores, build = part.all(part.log.gpu_name), part.whole("cores"), part.facts.get("build")
     if not bound and build and cores and not re.search("CUDA|HIP|SYCL|oneAPI", build, re.I):
         return cores, "", runs.HOST
     hosts = {match["host"] for match in bound}
@@ -93,17 +75,3 @@ def _gpus(part: Part) -> tuple[int | None, str, str | None]:
             "only its own"
         )
     return None if unclear else len(devices), unclear, None
-
-
-LOG = Log(
-    name="namd", what="NAMD's log", read=_read, program="NAMD", unit="atoms",
-    start=BANNER, end="WallClock:", marks=[BANNER, BENCHMARK, WALL],  # devices are bound before it
-    facts=[
-        BANNER, r"Info: (?P<n>[0-9]+) ATOMS\n", r"Info: TIMESTEP +(?P<fs>[0-9.eE+-]+)\s",
-        r"Info: CUTOFF +(?P<cutoff>[0-9.eE+-]+)\s", r"(?P<resident>GPU-resident) mode",
-        r"Info: Running on (?P<cores>[0-9]+) processors, (?P<ranks>[0-9]+) nodes, "
-        r"(?P<nodes>[0-9]+) physical nodes",
-    ],
-    case="{version}, {resident}, cutoff {cutoff} A", gpu_name=BINDING,
-)  # fmt: skip
-FORMATS = (LOG.format,)

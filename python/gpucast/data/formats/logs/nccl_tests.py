@@ -1,33 +1,19 @@
-"""nccl-tests: a table of one collective over sizes, imported as steps of n bytes.
-
-A line's time is that of one operation, out of place; in place stands behind it and is taken with
-every run. Columns are told by the header line, for options add some. Ranks are the ``Rank`` lines,
-a GPU each. The average bus bandwidth mixes all sizes and is no measurement of any.
-
-The name of the operation stands in newer versions only; of all-reduce, the ratio of bus to
-algorithm bandwidth, 2 (N - 1) / N, tells it too.
-
-Source: README.md, doc/PERFORMANCE.md and src/common.cu of NVIDIA/nccl-tests.
-"""
+"""Reads nccl-tests' table; benchmarks.toml says how."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.log import Log, Part
+from gpucast.data.formats.logs.log import Part
 from gpucast.util.remarks import Kind
 
-RANK = (
-    r"Rank +(?P<rank>[0-9]+)(?: Group +(?P<group>[0-9]+))? +Pid +[0-9]+ on +(?P<host>\S+) "
-    r"device +[0-9]+ \[[^\]\n]*\] (?P<name>[^\n]+)"
-)
-HEADER = r"^#?\s+size\s+count\s[^\n]*\btime\b[^\n]*$"
 Fields = dict[str, str]
 
 
-def _read(part: Part) -> None:
-    ranks, rows = part.all(RANK), list(_rows(part))
+def read(part: Part) -> None:
+    """A run for each line that is whole, and one for what is in place."""
+    ranks, rows = part.all(part.log.gpu_name), list(_rows(part))
     count = len({(rank["group"], rank["rank"]) for rank in ranks}) or None
     operation = part.facts.get("operation") or _operation(rows[-1][1] if rows else {}, count or 0)
     for place, out_of_place, in_place in rows:
@@ -55,7 +41,7 @@ def _read(part: Part) -> None:
 
 def _rows(part: Part) -> Iterator[tuple[int, Fields, Fields]]:
     """Place, and fields out of place and in place, of the lines that are whole."""
-    header = part.find(HEADER)
+    header = part.find(part.log.words["header"])
     names = header[0].lstrip("#").split() if header else []
     for line in part.all(r"^[ \t]*[0-9]+[ \t][^\n]*\n", header.end()) if header else ():
         fields = line[0].split()
@@ -76,12 +62,3 @@ def _operation(fields: Fields, ranks: int) -> str | None:
         return None
     factor = 2 * (ranks - 1) / ranks
     return "all_reduce" if abs(bus / algorithm / factor - 1) < 0.02 else None
-
-
-LOG = Log(
-    name="nccl-tests", what="nccl-tests' table", read=_read, unit="B",
-    start=r"nThread [0-9]+ nGpus [0-9]+ ", marks=[("busbw", HEADER), ("minBytes", RANK)],
-    facts=[r"(?P<operation>[a-z_]+)_perf\b", r"nccl-tests version (?P<version>\S+)"],
-    gpu_name=RANK, unclear="no Rank lines say how many GPUs took part",
-)  # fmt: skip
-FORMATS = (LOG.format,)

@@ -1,12 +1,4 @@
-"""OpenMM's StateDataReporter: a table whose header is ``#"Step","Time (ps)",...``.
-
-Seconds a step are differences of ``Elapsed Time (s)`` over differences of ``Step``, one sample a
-row after the first: what happened before the first row includes start-up. Without elapsed times
-the last ``Speed (ns/day)`` counts, an average since the first report, with the time step from
-``Time (ps)``. Neither size nor GPUs are in the table: they are asked for.
-
-Source: wrappers/python/openmm/app/statedatareporter.py of openmm/openmm.
-"""
+"""Reads the table of OpenMM's StateDataReporter; molecular_dynamics.toml says how."""
 
 from __future__ import annotations
 
@@ -14,15 +6,15 @@ import itertools
 import re
 
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.log import Log, Part
+from gpucast.data.formats.logs.log import Part
 
-HEADER = r'^#(?=[^\n]*"Step")"[^"\n]+"(?P<separator>[^"\n]{1,3})"[^"\n]+"[^\n]*\n'
 ELAPSED, SPEED = "Elapsed Time (s)", "Speed (ns/day)"
 Row = dict[str, str]
 
 
-def _read(part: Part) -> None:
-    header = part.find(HEADER)
+def read(part: Part) -> None:
+    """The rows of the table as samples of one run."""
+    header = part.find(part.log.start)
     if header is None:
         return
     rows = _rows(part, header)
@@ -77,11 +69,3 @@ def _timestep(rows: list[Row]) -> float | None:
     if last <= first or end <= begin:
         return None
     return float(f"{(end - begin) / (last - first):.6g}") / runs.PICOSECONDS
-
-
-LOG = Log(
-    name="openmm-reporter", what="OpenMM's StateDataReporter", read=_read, program="OpenMM",
-    unit="atoms", start=HEADER, marks=[HEADER],
-    unclear="a StateDataReporter does not say on how many GPUs it ran",
-)  # fmt: skip
-FORMATS = (LOG.format,)

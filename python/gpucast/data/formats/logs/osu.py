@@ -1,28 +1,17 @@
-"""OSU micro-benchmarks: latency, bandwidth and collectives over message sizes, as steps of n bytes.
-
-Latencies are microseconds of one way, bandwidths 1e6 bytes a second of messages sent one after
-the other; both become seconds a message. Point-to-point tests have two processes; collectives do
-not say how many, so that ``--gpus`` is asked for. A CUDA or ROCm build in the title does not mean
-that the buffers were on GPUs: that says the line ``Send Buffer on DEVICE (D)``.
-
-Source: util/osu_util.c of the OSU micro-benchmarks; published outputs.
-"""
+"""Reads OSU micro-benchmarks; benchmarks.toml says how."""
 
 from __future__ import annotations
 
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.log import Log, Part, positive
+from gpucast.data.formats.logs.log import Part, positive
 
-TITLE = (
-    r"# OSU (?P<build>(?:MPI|NCCL|RCCL|XCCL|OpenSHMEM|UPC\S*)(?:-(?:CUDA|ROCM|SYCL|OPENACC))?) "
-    r"(?P<test>[^\n]*?)(?: Test)? v(?P<version>[0-9.]+[0-9])"
-)
 COLUMNS = r"# Size +(?P<what>(?:Avg )?Latency ?\(us\)|Bandwidth \(MB/s\))[^\n]*"
 ROW = r"^(?P<n>[0-9]+)[ \t]+(?P<value>[0-9.]+)(?=[ \t\n])[^\n]*\n"
 TWO_SIDED = {"latency", "bandwidth", "bi-directional bandwidth", "multi-threaded latency"}
 
 
-def _read(part: Part) -> None:
+def read(part: Part) -> None:
+    """A run for each size of message."""
     facts, columns = part.facts, part.find(COLUMNS)
     if "test" not in facts:
         return
@@ -46,14 +35,3 @@ def _read(part: Part) -> None:
             path=runs.HOST if facts.get("send") == facts.get("receive") == "H" else None,
             unclear=f"{test!r} does not say how many processes took part",
         )  # fmt: skip
-
-
-LOG = Log(
-    name="osu", what="OSU micro-benchmarks", read=_read, unit="B", start=TITLE, marks=[TITLE],
-    facts=[
-        TITLE, r"# Datatype: (?P<type>\w+)",
-        r"Send Buffer on \w+ \((?P<send>\w+)\) and Receive Buffer on \w+ \((?P<receive>\w+)\)",
-    ],
-    case="{version}, {type}, buffers {send} {receive}",
-)  # fmt: skip
-FORMATS = (LOG.format,)

@@ -19,6 +19,7 @@ import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from gpucast.data.formats import PATTERN, Format, Imported, Options
 from gpucast.data.formats.logs import runs
@@ -26,7 +27,7 @@ from gpucast.data.formats.logs.lines import Sample, agree, clocked, steady
 from gpucast.data.formats.logs.runs import Found, Run
 from gpucast.data.formats.tables import numbers, units
 from gpucast.data.formats.tables.columns import TIME
-from gpucast.data.formats.tables.steps import LONG_STEP
+from gpucast.data.formats.tables.steps import of_long_steps
 from gpucast.data.records import Step
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, Remark, remark
@@ -82,11 +83,6 @@ _NO_UNITS_IN_PROSE = {"min", "second", "minute", "hour", "day"}
 """What is no unit by itself among other words: the second step, the least of each day."""
 
 
-def detect(text: str) -> bool:
-    """Never: only ``--regex`` says what a text holds."""
-    return False
-
-
 def read(text: str, file: str, options: Options) -> Imported:
     """Records of the matches. Raises InputError."""
     if options.regex is None:
@@ -104,10 +100,10 @@ def read(text: str, file: str, options: Options) -> Imported:
     stated = runs.named(file, options)
     known: dict[str, object] = {**stated.given, **stated.named}
     cells: dict[tuple[object, ...], tuple[Run, list[Sample]]] = {}
-    lines = runs.Lines(text)
+    line_of = runs.lines_of(text)
     beside: dict[str, None] = {}
     for match in matches:
-        line = lines.of(match.start())
+        line = line_of(match.start())
         values = dict(_values(match, decimal, file, line))
         times = {name: values.pop(name) for name in _TIMES if name in values}
         known.update(values)
@@ -128,10 +124,14 @@ def read(text: str, file: str, options: Options) -> Imported:
         )
         if name == TIME:
             seconds /= float(str(known.get("steps", 1)))
-        key = tuple(known.get(name) for name in ("n", "gpus", "nodes", "ranks", "case", "program"))
+        of_run: dict[str, Any] = {name: known.get(name) for name in runs.NAMES}
+        key = tuple(of_run.values())
         if key not in cells:
-            cells[key] = (_run(known, counted, line, len(cells), work), [])
-        cells[key][1].append(_sample(match, line, seconds))
+            run = Run(
+                line=line, seconds=(), unit=counted, execution=len(cells), work=work, **of_run
+            )
+            cells[key] = (run, [])
+        cells[key][1].append(Sample("seconds", line, _step(_line(match)), seconds, 0.0, {}))
     timed = TIME in pattern.groupindex and "steps" not in pattern.groupindex
     whole = timed and options.steps is not None
     for run, samples in cells.values():
@@ -146,7 +146,9 @@ def read(text: str, file: str, options: Options) -> Imported:
     found.remarks += _parts_of_steps(matches)
     found.remarks += _far_apart(samples for _, samples in cells.values())
     if not (whole or beside or stated_unit or "unit" in pattern.groupindex):
-        _ask_about_long_steps(found.runs, file)
+        seconds_of_all = [sample for run in found.runs for sample in run.seconds]
+        if (asked := of_long_steps(seconds_of_all, "seconds", "s")) is not None:
+            raise InputError(asked, file=file, line=found.runs[0].line, field="seconds")
     made = runs.imported(found, file, options)
     made.notes.extend(f"times are read as {unit}, which stands beside them" for unit in beside)
     if by_clock is not None and len(made.entries) == 1 and isinstance(made.entries[0], Step):
@@ -169,8 +171,8 @@ def of_epochs(matches: list[re.Match[str]]) -> bool:
         before, epoch = _before(match), _EPOCH.search(_before(match))
         if (
             epoch is None
-            or _step(_line(match)) is not None
             or _OF_ONE.search(before[epoch.end() :])
+            or _step(_line(match)) is not None
         ):
             return False
         epochs.append(int(epoch[1]))
@@ -188,12 +190,7 @@ def _before(match: re.Match[str]) -> str:
 
 
 def _line(match: re.Match[str]) -> str:
-    end = match.string.find("\n", match.end())
-    return match.string[match.string.rfind("\n", 0, match.start()) + 1 : end if end > 0 else None]
-
-
-def _sample(match: re.Match[str], line: int, seconds: float) -> Sample:
-    return Sample("seconds", line, _step(_line(match)), seconds, 0.0, {})
+    return runs.line_at(match.string, match.start(), match.end())
 
 
 def _step(line: str) -> float | None:
@@ -369,20 +366,6 @@ def _among_extremes(words: list[re.Match[str]]) -> bool:
     return not {"max", "avg", "mean", "median"}.isdisjoint(word[0].casefold() for word in words)
 
 
-def _ask_about_long_steps(timed: list[Run], file: str) -> None:
-    median = statistics.median(sample for run in timed for sample in run.seconds) if timed else 0.0
-    if median < LONG_STEP:
-        return
-    raise InputError(
-        f"the median step takes {duration(median)}; if that is right, import with --columns "
-        "seconds=seconds:s, if these are milliseconds, with --columns seconds=seconds:ms, if "
-        "microseconds, with --columns seconds=seconds:us",
-        file=file,
-        line=timed[0].line,
-        field="seconds",
-    )
-
-
 def _decimal(matches: list[re.Match[str]], file: str, options: Options) -> numbers.Decimal:
     if options.decimal is not None:
         return options.decimal
@@ -445,14 +428,5 @@ def _seconds(
     return seconds, unit.name.partition("/")[0], "each" if unit.share else "n"
 
 
-def _run(
-    known: dict[str, object], counted: str | None, line: int, number: int, work: str | None
-) -> Run:
-    """A run, without its samples."""
-    values = {name: known.get(name) for name in ("n", "gpus", "nodes", "ranks", "case", "program")}
-    return Run(line=line, seconds=(), unit=counted, execution=number, work=work, **values)  # type: ignore[arg-type]
-
-
-FORMATS = (
-    Format(PATTERN, "any text, by --regex", detect, read, log=True),
-)  # fmt: skip
+# Only --regex says what a text holds.
+FORMATS = (Format(PATTERN, "any text, by --regex", lambda text: False, read, log=True),)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -199,13 +200,6 @@ class Stated:
     given: Mapping[str, object]
     options: Options
 
-    def given_of(self, run: Run) -> Mapping[str, object]:
-        """What completes a run; GPUs of each node give those of runs whose nodes are known."""
-        nodes, per_node = self.named.get("nodes", run.nodes), gpus_of_node(self.options)
-        if per_node is None or not isinstance(nodes, int):
-            return self.given
-        return {**self.given, "gpus": nodes * per_node}
-
 
 _GIVEN = {
     "n": "size", "gpus": "gpus", "timestep": "timestep", "program": "program", "case": "case",
@@ -232,23 +226,16 @@ def _from_name(file: str, pattern: str | None) -> dict[str, object]:
     if pattern is None:
         return {}
     match = compiled(pattern, "--from-name", NAMES).search(file)
-    if match is None:
-        return {}
     values: dict[str, object] = {}
-    for name, text in match.groupdict().items():
-        if text is None:
-            continue
-        if name in ("case", "program"):
+    for name, text in match.groupdict().items() if match else ():
+        if text is not None and name in ("case", "program"):
             values[name] = text
-            continue
-        value = decimal(text)
-        if (
-            value is None
-            or value <= 0
-            or (name in ("gpus", "nodes", "ranks") and not value.is_integer())
-        ):
-            raise InputError(f"{name} = {text!r} is no such number", file=file, field="--from-name")
-        values[name] = int(value) if value.is_integer() else value
+        elif text is not None:
+            value = decimal(text) or 0.0
+            if value <= 0 or (name != "n" and not value.is_integer()):
+                message = f"{name} = {text!r} is no such number"
+                raise InputError(message, file=file, field="--from-name")
+            values[name] = int(value) if value.is_integer() else value
     return values
 
 
@@ -272,7 +259,11 @@ def completed(run: Run, stated: Stated, contradicted: list[Remark]) -> Run:
     """The run with the gaps filled; ``contradicted`` collects where the user says other than the
     log."""
     values: dict[str, Any] = dict(stated.named)
-    for name, value in stated.given_of(run).items():
+    given = dict(stated.given)
+    nodes, per_node = stated.named.get("nodes", run.nodes), gpus_of_node(stated.options)
+    if per_node is not None and isinstance(nodes, int):
+        given["gpus"] = nodes * per_node
+    for name, value in given.items():
         known = getattr(run, name)
         if name in values or known == value:
             continue
@@ -336,17 +327,8 @@ def _missing(run: Run, file: str) -> UnclearError | None:
 
 
 _STEP = (
-    "program",
-    "case",
-    "n",
-    "unit",
-    "gpus",
-    "nodes",
-    "ranks",
-    "timestep",
-    "uncertainty",
-    "caveat",
-)
+    "program", "case", "n", "unit", "gpus", "nodes", "ranks", "timestep", "uncertainty", "caveat"
+)  # fmt: skip
 """Fields that a run and its record share."""
 
 
@@ -375,16 +357,12 @@ def number(text: str) -> float | None:
     return decimal(text.replace(",", ""))
 
 
-def last_digit(text: str) -> float:
-    """One of a printed number's last digit."""
-    digits, _, exponent = text.lower().partition("e")
-    return float(f"1e{int(exponent or 0) - len(digits.partition('.')[2])}")
-
-
 def rounding(text: str) -> float:
     """The relative half-width of what a printed number's last digit rounds away."""
+    digits, _, exponent = text.lower().partition("e")
+    last_digit = float(f"1e{int(exponent or 0) - len(digits.partition('.')[2])}")
     value = abs(float(text))
-    return 0.5 * last_digit(text) / value if value else 0.0
+    return 0.5 * last_digit / value if value else 0.0
 
 
 def rounding_of_six(value: float) -> float:
@@ -393,18 +371,13 @@ def rounding_of_six(value: float) -> float:
     return 0.5 * float(10 ** (math.floor(math.log10(value)) - 5)) / value
 
 
-class Lines:
-    """Line numbers of places in a text, which is cheaper than splitting it."""
+def line_at(text: str, begin: int, end: int) -> str:
+    """The line, or the lines, of a part of a text."""
+    behind = text.find("\n", end)
+    return text[text.rfind("\n", 0, begin) + 1 : behind if behind >= 0 else None]
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._line = 1
 
-    def of(self, place: int) -> int:
-        """The number of the line, from 1, that holds the character at ``place``."""
-        if place < self._at:
-            self._at, self._line = 0, 1
-        self._line += self._text.count("\n", self._at, place)
-        self._at = place
-        return self._line
+def lines_of(text: str) -> Callable[[int], int]:
+    """Tells the number of the line, from 1, that holds a place of the text."""
+    ends = [match.start() for match in re.finditer("\n", text)]
+    return lambda place: bisect_left(ends, place) + 1

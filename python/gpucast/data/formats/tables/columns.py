@@ -185,16 +185,11 @@ def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str
     if given:
         present = {normalized(name) for name in names}
         wanted = {normalized(_split(column, names)[0]) for column in given.values()}
-        if wanted & present:
-            return "steps"
-        return "steps" if "*" in wanted and counts_across(names) else None
+        is_there = wanted & present or ("*" in wanted and counts_across(names))
+        return "steps" if is_there else None
     counted = roles & {"nodes", "ranks"} and (roles & {TIME, "run"} or _are_words(names))
-    if roles & {"n", "gpus"} or counted:
-        return "steps"
-    rates = (of_name(name) for name in names)
-    if any(unit is not None and unit.rank > 1 for unit in rates):
-        return "steps"
-    return "steps" if _across(names) else None
+    timed = any((unit := of_name(name)) is not None and unit.rank > 1 for name in names)
+    return "steps" if roles & {"n", "gpus"} or counted or timed or _across(names) else None
 
 
 def _are_words(names: Sequence[str]) -> bool:
@@ -291,8 +286,8 @@ def resolve(
             continue
         for role, rank, column in _recognized(name, at):
             candidates.setdefault(role, []).append((rank, column))
-    if "n" not in by_role and "n" not in candidates:
-        candidates |= {"n": [(0, column) for column in _grids(grid)]} if _grids(grid) else {}
+    if "n" not in by_role and "n" not in candidates and (grids := _grids(grid)):
+        candidates["n"] = [(0, column) for column in grids]
     for role, ranked in candidates.items():
         if role not in by_role:
             by_role[role] = _best(role, ranked, grid)
@@ -300,7 +295,9 @@ def resolve(
     run, steps = by_role.pop("run", None), by_role.get("steps")
     if run is not None and (steps is not None or stepped):
         by_role.setdefault(TIME, run)
-    rivals = {} if TIME in given else _rivals(by_role.get(TIME), candidates.get(TIME, ()))
+    times = [] if TIME in given or TIME not in by_role else candidates.get(TIME, [])
+    others = [column for _, column in times if column is not by_role[TIME]]
+    rivals = {f"{TIME} {at}": column for at, column in enumerate(others, start=2)}
     if (stepped and steps is None and TIME in by_role) or (
         steps is not None and _is_of_run(by_role, given, grid)
     ):
@@ -334,11 +331,6 @@ def _grids(grid: Grid) -> list[Column]:
 
 _COUNTED = ("gpus", "nodes", "ranks")
 """Roles of which one may be some times another's column: ``gpus=nodes*4``."""
-
-
-def _rivals(time: Column | None, found: Iterable[tuple[int, Column]]) -> dict[str, Column]:
-    others = [column for _, column in found if column is not time]
-    return {f"{TIME} {i}": column for i, column in enumerate(others, start=2)} if time else {}
 
 
 def _check_nodes(by_role: Mapping[str, Column], given: Mapping[str, str], grid: Grid) -> None:
@@ -423,10 +415,9 @@ def _unit_in(word: str, stem: str, inner: str) -> Unit | None:
     unit = parse_column_unit(word) if word not in _NO_NAMES_OF_TIMES else None
     if unit is not None:
         return unit
-    parts = word.split("_")
-    for i in range(1, len(parts)):
-        if "_".join(parts[:i]) in _TIME_WORDS:
-            unit = parse_column_unit("_".join(parts[i:]))
+    for joint in re.finditer("_", word):
+        if word[: joint.start()] in _TIME_WORDS:
+            unit = parse_column_unit(word[joint.end() :])
             if unit is not None:
                 return unit
     return None
@@ -568,9 +559,9 @@ def _split(said: str, names: Sequence[str]) -> tuple[str, str | None]:
 
 def _index(wanted: str, names: Sequence[str]) -> int | None:
     for compared in (str, normalized):
-        for at, name in enumerate(names):
-            if compared(name) == compared(wanted):
-                return at
+        same = [at for at, name in enumerate(names) if compared(name) == compared(wanted)]
+        if same:
+            return same[0]
     return None
 
 

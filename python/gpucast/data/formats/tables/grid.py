@@ -61,16 +61,12 @@ class Grid:
 
     def filled(self, columns: Collection[int]) -> Grid:
         """With merged cells of some columns, by index, filled downwards: each row has its own."""
-        if not self.merged:
-            return self
-        rows = [
-            (line, [self._cell(line, at, cell, columns) for at, cell in enumerate(cells)])
-            for line, cells in self.rows
-        ]
+        rows = [(line, [*cells]) for line, cells in self.rows] if self.merged else self.rows
+        cells_of = dict(rows)
+        for (line, at), value in self.merged.items():
+            if at in columns and line in cells_of and cells_of[line][at] is None:
+                cells_of[line][at] = value
         return replace(self, rows=rows)
-
-    def _cell(self, line: int, at: int, cell: object, columns: Collection[int]) -> object:
-        return self.merged.get((line, at), cell) if cell is None and at in columns else cell
 
 
 FRAME = "DataFrame"
@@ -120,9 +116,7 @@ def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
         except csv.Error as error:
             raise InputError(f"not valid CSV: {error}", file=file, line=line) from None
         lines.row_ends()
-        texts = (_EMPHASIS.sub(r"\2", value.strip()) if top.marked else value.strip()
-                 for value in values)  # fmt: skip
-        cells: Cells = [unquoted(text) or None for text in texts]
+        cells: Cells = [unquoted(_plain(value, top.marked)) or None for value in values]
         if all(cell is None or _RULE.fullmatch(str(cell)) for cell in cells):
             continue
         while len(cells) > len(names) and cells[-1] is None:
@@ -144,7 +138,9 @@ def from_frame(frame: pandas.DataFrame, file: str) -> Grid:
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     names = [str(name) for name in frame.columns]
-    rows = [(at, _cells(values)) for at, values in enumerate(_values(frame), start=1)]
+    # Through ``object``: numbers of one column stay what they are beside text in another.
+    values = frame.astype(object).where(frame.notna(), None).to_numpy(dtype=object).tolist()
+    rows = [(at, [*map(_cell, cells)]) for at, cells in enumerate(values, start=1)]
     return Grid(file, names, None, [(at, cells) for at, cells in rows if any_there(cells)])
 
 
@@ -162,8 +158,8 @@ def from_workbook(content: bytes, file: str, is_header: IsHeader, sheet: str | N
     """
     try:
         sheets = {
-            name: replace(sheet_read, rows=[(at, _cells(row)) for at, row in sheet_read.rows])
-            for name, sheet_read in read_sheets(content, file).items()
+            name: replace(one, rows=[(at, [*map(_cell, cells)]) for at, cells in one.rows])
+            for name, one in read_sheets(content, file).items()
         }
     except InputError:
         raise
@@ -371,7 +367,9 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
         if aligned is not None:
             if all(map(_RULE.fullmatch, line.split())):
                 continue
-            if _goes_below(line, aligned):
+            cells = _aligned(line, len(aligned.names))
+            # Prose above tables has no row below it.
+            if len(cells) == len(aligned.names) and sum(cell[:1].isdigit() for cell in cells) > 1:
                 return aligned
             aligned = None
         if line.startswith(("#", "%")):
@@ -413,12 +411,6 @@ def _aligned_top(
     return None
 
 
-def _goes_below(line: str, top: _Top) -> bool:
-    """Whether a line looks like the first row of an aligned table: prose above tables does not."""
-    cells = _aligned(line, len(top.names))
-    return len(cells) == len(top.names) and sum(cell[:1].isdigit() for cell in cells) > 1
-
-
 def _aligned(line: str, count: int) -> list[str]:
     """The cells of a line, ``count`` if possible; more than one blank parts them for sure."""
     line = re.sub(r"\s#.*", "", line)  # a comment
@@ -434,17 +426,12 @@ def _top(line: str, number: int) -> _Top | None:
         values = next(csv.reader([text], delimiter=delimiter), [])
     except csv.Error:  # a field longer than any is: what was to be found out is whether it is one
         return None
-    names = [_EMPHASIS.sub(r"\2", value.strip()) if marked else value.strip() for value in values]
-    return _Top(names, delimiter, number, marked=marked)
+    return _Top([_plain(value, marked) for value in values], delimiter, number, marked=marked)
 
 
-def _values(frame: pandas.DataFrame) -> list[Cells]:
-    # Through ``object``: numbers of one column stay what they are beside text in another.
-    return frame.astype(object).where(frame.notna(), None).to_numpy(dtype=object).tolist()
-
-
-def _cells(values: Iterable[object]) -> Cells:
-    return [_cell(value) for value in values]
+def _plain(value: str, marked: bool) -> str:
+    """A cell without blanks around it, and without Markdown's emphasis."""
+    return _EMPHASIS.sub(r"\2", value.strip()) if marked else value.strip()
 
 
 def _cell(value: object) -> object:

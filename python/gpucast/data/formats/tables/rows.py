@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import Any
 
 from gpucast.data.formats import UNNAMED, Options, entry
 from gpucast.data.formats.tables import numbers
@@ -23,8 +24,6 @@ from gpucast.util.number_lists import grid as points
 from gpucast.util.order_statistics import disagreeing
 from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import duration
-
-Key = TypeVar("Key", bound=Hashable)
 
 MOST_NAMED = 8
 """Number of unused columns that are named; others are counted."""
@@ -200,13 +199,19 @@ def gathered(
         machine = _machine(row, options)
         key = (machine, *(field for field in value.items() if field[1] != []))
         if key not in samples:
-            records[key] = _entry({**value, "seconds": [sample]}, machine, options, row)
+            try:
+                record = {**value, "seconds": [sample]}
+                of_machine = replace(options, machine=machine)
+                records[key] = entry(of_machine, record, file=row.file, line=row.line)
+            except InputError as error:
+                raise row.error(error.field, error.message) from None
             samples[key] = []
             limits.RECORDS.check(len(samples), row.file)
         repeat = row.integer("repeat") if "repeat" in row.columns else len(samples[key])
         samples[key].append((repeat, sample, row))
     entries = [replace(record, seconds=_in_order(samples[key])) for key, record in records.items()]
-    doubts = [_doubt(samples[key]) for key in disagreeing(_times(samples))]
+    times = {key: [time for _, time, _ in of_cell] for key, of_cell in samples.items()}
+    doubts = [_doubt(samples[key]) for key in disagreeing(times)]
     return entries, doubts, list(samples.values())
 
 
@@ -217,15 +222,9 @@ def _machine(row: Row, options: Options) -> str:
     return ", ".join(filter(None, (stated, model)))
 
 
-def _times(samples: dict[Key, list[Sample]]) -> dict[Key, list[float]]:
-    return {key: [time for _, time, _ in rows] for key, rows in samples.items()}
-
-
 def _doubt(samples: list[Sample]) -> Remark:
     """A remark on the rows of a cell that differ most."""
-    (_, least, first), (_, most, last) = (
-        end(samples, key=lambda each: each[1]) for end in (min, max)
-    )
+    (_, least, first), (_, most, last) = (end(samples, key=itemgetter(1)) for end in (min, max))
     return remark(
         Kind.DISPUTED,
         f"{first.file}:{first.line} and :{last.line}: {duration(least)} and {duration(most)} for "
@@ -278,14 +277,6 @@ def _unit_beside(column: Column) -> str:
     return "" if unit is None or unit in column.name.casefold() else f" ({unit})"
 
 
-def _entry(value: dict[str, object], machine: str, options: Options, row: Row) -> Entry:
-    try:
-        given = replace(options, machine=machine)
-        return entry(given, value, file=row.file, line=row.line)
-    except InputError as error:
-        raise row.error(error.field, error.message) from None
-
-
 def _decimal(grid: Grid, columns: Columns) -> Decimal:
     """The decimal mark of a table's numbers, as far as it matters."""
     indices = [column.at for role, column in columns.by_role.items() if role in _NUMERIC]
@@ -294,20 +285,21 @@ def _decimal(grid: Grid, columns: Columns) -> Decimal:
     ]
     point, comma, either = numbers.decimals_of(map(_digits, texts))
     if point is not None and comma is not None:
-        wrong = comma if _line_of(grid, indices, comma) > _line_of(grid, indices, point) else point
-        other = point if wrong is comma else comma
+        lines = [(_line_of(grid, indices, text), text) for text in (comma, point)]
+        (first, other), (line, wrong) = sorted(lines, key=itemgetter(0))
         raise InputError(
-            f"{shown(wrong)} does not go with {shown(other)} in line "
-            f"{_line_of(grid, indices, other)}: decimals have either points or commas",
+            f"{shown(wrong)} does not go with {shown(other)} in line {first}: decimals have either "
+            "points or commas",
             file=grid.file,
-            line=_line_of(grid, indices, wrong),
+            line=line,
         )
     if comma is not None:
         return "comma"
     # If commas separate the columns, commas within numbers are not decimal marks.
     if either is not None and point is None and grid.delimiter != ",":
         n = columns.by_role.get("n")
-        if n and n.counts and n.scale == 1 and "," in either and _is_in(grid, n.at, either):
+        counts = [n.at] if n and n.counts and n.scale == 1 and "," in either else []
+        if any(_digits(str(cells[at])) == either for _, cells in grid.rows for at in counts):
             return "point"  # nobody counts 24.000 atoms to three digits
         point, comma, _ = numbers.decimals_of(_beside(grid))
         if (point is None) != (comma is None):
@@ -321,10 +313,6 @@ def _decimal(grid: Grid, columns: Columns) -> Decimal:
             line=_line_of(grid, indices, either),
         )
     return "point"
-
-
-def _is_in(grid: Grid, at: int, text: str) -> bool:
-    return any(_digits(str(cells[at])) == text for _, cells in grid.rows)
 
 
 _MEASURED = re.compile(r"[$€]? ?([0-9][0-9.,]*[0-9]) ?(?:[×x%]|[a-z]{1,4}(?:/[a-z]+)?)?", re.I)

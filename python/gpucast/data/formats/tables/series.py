@@ -60,21 +60,12 @@ def check(
     rows = dict(grid.filled(unused).rows)
     for at in unused:
         name = grid.names[at]
-        if repeats(name) or {TIME, "run"} & {*roles_of(name)} or _has_many(rows, at):
+        values = {str(cells[at]) for cells in rows.values()}
+        if repeats(name) or {TIME, "run"} & {*roles_of(name)} or len(values) > MOST_VALUES:
             continue
         apart = _farthest([_by_value(cell, at, rows) for cell in repeated])
         if apart is not None:
             _ask(name, *apart, columns, repeated[0][0][2])
-
-
-def _has_many(rows: Mapping[int, Cells], at: int) -> bool:
-    """Whether a column has too many values to name kinds."""
-    values = set()
-    for cells in rows.values():
-        values.add(str(cells[at]))
-        if len(values) > MOST_VALUES:
-            return True
-    return False
 
 
 def _by_value(cell: Sequence[Sample], at: int, rows: Mapping[int, Cells]) -> dict[str, list[float]]:

@@ -10,7 +10,7 @@ import os
 import re
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,7 +67,10 @@ def read(grid: Grid, options: Options) -> Imported:
     grid, sides = with_sides(grid)
     columns = resolve(grid, options.columns, _worded(grid), stepped=options.steps is not None)
     _require(columns, options, grid)
-    model = _only_model(grid, columns)
+    column = columns.by_role.get("gpu_type")
+    models = {cells[column.at] for _, cells in grid.rows} - {None} if column else set()
+    if len(models) == 1:  # several are of several machines
+        del columns.by_role["gpu_type"]
     time = columns.by_role[TIME]
     _ask_about_runs(time, options, grid)
     skipped = 0
@@ -122,9 +125,16 @@ def read(grid: Grid, options: Options) -> Imported:
         if (per_node := gpus_of_node(options)) is not None:
             notes.append(f"gpus from 'nodes' (times {per_node})")
     if not entries:
-        raise InputError(f"no row has a time{_uncomputed(grid)}", file=grid.file, field=time.name)
+        why = "; cells of formulas have values once a spreadsheet has opened and saved the workbook"
+        why *= grid.file.endswith((".xlsx", ".xlsm"))
+        raise InputError(f"no row has a time{why}", file=grid.file, field=time.name)
     if not any(rival.unit and rival.unit.rank == RATE_OF_WORK for rival in columns.rivals.values()):
-        _ask_about_long_steps(entries, time, grid)  # else a rate says the same
+        # Else a rate says the same.
+        samples = [sample for entry in entries for sample in getattr(entry, TIME)]
+        unit = time.unit.name if time.unit is not None else ""
+        asked = of_long_steps(samples, grid.times or shown(time.name), unit)
+        if asked is not None and not time.confirmed:
+            raise grid.error(asked, time.name)
     _ask_about_shares(entries, columns, options, grid)
     _ask_about_tokens(columns, grid)
     entries = _on_one_machine(entries)
@@ -138,18 +148,9 @@ def read(grid: Grid, options: Options) -> Imported:
         for name, step in timesteps.items()
     ]
     notes = [*notes, *notes_of(columns, skipped + len(words), _USUAL, words)]
-    machine: dict[str, object] = {"gpus": [{"name": model}]} if model else {}
+    gpus = [{"name": str(model)} for model in models] if len(models) == 1 else []
+    machine: dict[str, object] = {"gpus": gpus} if gpus else {}
     return Imported(entries, machine, remarks=doubts, notes=notes, nodes=on_nodes)
-
-
-def _only_model(grid: Grid, columns: Columns) -> str | None:
-    """The model of all GPUs, taken out of the columns; several are of several machines."""
-    column = columns.by_role.get("gpu_type")
-    models = {cells[column.at] for _, cells in grid.rows} - {None} if column else set()
-    if len(models) != 1:
-        return None
-    del columns.by_role["gpu_type"]
-    return str(models.pop())
 
 
 def _worded(grid: Grid) -> set[int]:
@@ -178,11 +179,8 @@ def _of_shares(columns: Columns) -> list[str]:
         notes.append(f"throughput is {time.name!r} times {_SHARERS[time.unit.share]}")
     elif notes and time.unit is not None and time.unit.rank == RATE_OF_WORK:
         notes[0] += f"; throughput {time.name!r} taken as that of all"
-    if (
-        time.unit is not None
-        and time.unit.name.startswith("tokens")
-        and (n is None or n.counts != "tokens")
-    ):
+    counts_tokens = n is not None and n.counts == "tokens"
+    if time.unit is not None and time.unit.name.startswith("tokens") and not counts_tokens:
         size = f"{n.name!r}" if n is not None else "-n"
         notes.append(f"seconds are {size} over {time.name!r}: n is taken as the tokens of a step")
     return notes
@@ -233,21 +231,12 @@ def _on_one_machine(entries: list[Entry]) -> list[Entry]:
     patterns = {re.sub(r"[0-9]+", "#", name) for name in names}
     if len(names) < 2 or len(patterns) > 1 or not len(named) == len(counts) == len(names):
         return entries
-    numbers = zip(*(re.findall("[0-9]+", name) for _, name in sorted(named)), strict=True)
-    for column in numbers:
-        shares = {
-            float(number) / count for number, count in zip(column, sorted(counts), strict=True)
-        }
-        if len(set(column)) > 1 and len(shares) > 1:
+    for column in zip(*(re.findall("[0-9]+", name) for _, name in sorted(named)), strict=True):
+        pairs = zip(map(float, column), sorted(counts), strict=True)
+        if len(set(column)) > 1 and len({number / count for number, count in pairs}) > 1:
             return entries
     changed: Any = {"machine": max(named)[1]}
     return [replace(entry, **changed) for entry in entries]
-
-
-def _uncomputed(grid: Grid) -> str:
-    if not grid.file.endswith((".xlsx", ".xlsm")):
-        return ""
-    return "; cells of formulas have values once a spreadsheet has opened and saved the workbook"
 
 
 def _require(columns: Columns, options: Options, grid: Grid) -> None:
@@ -350,55 +339,40 @@ def _with_unit(name: str) -> str:
 def _may_be_times(grid: Grid, columns: Columns) -> list[str]:
     """Names of columns that are not used and may hold times, those of all of a step first."""
     used = {column.at for column in columns.by_role.values()}
+
+    def holds_times(at: int, name: str) -> bool:
+        decimals = (_DECIMALS.fullmatch(str(cells[at])) for _, cells in grid.rows)
+        return not _NO_TIME.search(name) and ("run" in roles_of(name) or any(decimals))
+
     names = [
         name
         for at, name in enumerate(grid.names)
-        if at not in used
-        and name
-        and (may_be_rate(name) or not _NO_TIME.search(name))
-        and (
-            may_be_rate(name)
-            or "run" in roles_of(name)
-            or any(_DECIMALS.fullmatch(str(cells[at])) for _, cells in grid.rows)
-        )
+        if at not in used and name and (may_be_rate(name) or holds_times(at, name))
     ]
 
-    def lacks(words: str, name: str) -> bool:
-        return re.search(words, name, re.I) is None
+    def unlikely(name: str) -> tuple[bool, ...]:
+        last, *wanted = "cpu", "time|total|lat|sec|avg|mean|median|wall|_ms", "wall|total"
+        lacks = [re.search(words, name, re.I) is None for words in wanted]
+        return (re.search(last, name, re.I) is not None, *lacks)
 
-    return sorted(
-        names,
-        key=lambda name: (
-            not lacks("cpu", name),
-            lacks("time|total|lat|sec|avg|mean|median|wall|_ms", name), lacks("wall|total", name)
-        ),
-    )  # fmt: skip
+    return sorted(names, key=unlikely)
 
 
 def _cell(row: Row, columns: Columns, options: Options) -> dict[str, object]:
     roles = columns.by_role
-    value: dict[str, object] = {
+    counted = roles["n"].counts if "n" in roles else None
+    value: dict[str, object | None] = {
         "kind": "step",
         "path": row.text("path") or options.path,
         "n": _size(row, options),
         "gpus": _gpus(row, options),
+        **{role: row.text(role) or getattr(options, role) for role in _LABELS},
+        **{role: row.integer(role) for role in _COUNTS if role in roles and row.has(role)},
+        "timestep": _timestep(row, options),
+        "block": options.block,
     }
-    usual = {
-        "schedule": options.schedule,
-        "kernel": options.kernel,
-        "program": options.program,
-        "case": options.case,
-        "unit": options.unit or (roles["n"].counts if "n" in roles else None),
-    }
-    for role in _LABELS:
-        text = row.text(role) or usual[role]
-        if text is not None:
-            value[role] = text
-    value |= {role: row.integer(role) for role in _COUNTS if role in roles and row.has(role)}
-    timestep = _timestep(row, options)
-    if timestep is not None:
-        value["timestep"] = timestep
-    return value if options.block is None else {**value, "block": options.block}
+    value["unit"] = value["unit"] or counted
+    return {name: stated for name, stated in value.items() if stated is not None}
 
 
 def _size(row: Row, options: Options) -> float:
@@ -469,16 +443,12 @@ def _check_rivals(row: Row, columns: Columns, options: Options, said: dict[str, 
             )
 
 
-def _lacks_timestep(row: Row, column: Column, options: Options) -> bool:
-    unit = column.unit
-    return unit is not None and unit.needs_timestep and _timestep(row, options) is None
-
-
 def _seconds_of(row: Row, role: str, column: Column, options: Options) -> float:
     """Seconds a step by a column of times or rates."""
     unit = column.unit
     assert unit is not None  # a column of times has one
-    if _lacks_timestep(row, column, options):
+    timestep = _timestep(row, options)
+    if unit.needs_timestep and timestep is None:
         raise row.error("timestep", f"missing; {column.name!r} needs it")
     seconds = row.time(role)
     if seconds is None:
@@ -486,7 +456,7 @@ def _seconds_of(row: Row, role: str, column: Column, options: Options) -> float:
         if unit.share is not None:
             value *= _sharers(row, unit.share, options)
         size = float(_size(row, options)) if unit.rank == RATE_OF_WORK else 0.0
-        seconds = unit.seconds(value, size, _timestep(row, options) or 0.0)
+        seconds = unit.seconds(value, size, timestep or 0.0)
     if column.of == "run":
         seconds /= row.positive("steps") if "steps" in row.columns else options.steps or 1
     if not 0 < seconds < float("inf"):
@@ -509,12 +479,8 @@ def _check_stated(row: Row, options: Options) -> None:
     else:
         told, fits = f"{name!r} says {count} GPUs", count <= stated or count % stated == 0
     if not fits:
-        raise InputError(
-            f"{stated} contradicts the table: {told}; leave it out",
-            file=row.file,
-            line=row.line,
-            field="--gpus-per-node",
-        )
+        message = f"{stated} contradicts the table: {told}; leave it out"
+        raise InputError(message, file=row.file, line=row.line, field="--gpus-per-node")
 
 
 def _check_all(counted: dict[tuple[int, int], Row], options: Options) -> None:
@@ -566,18 +532,13 @@ _NEAR = 5
 """Lines above a table that may be its title."""
 
 
-def _ask_about_long_steps(entries: list[Entry], time: Column, grid: Grid) -> None:
-    if time.confirmed:
-        return
-    samples = [sample for entry in entries for sample in getattr(entry, TIME)]
-    median = statistics.median(samples)
+def of_long_steps(samples: Sequence[float], column: str, unit: str) -> str | None:
+    """What to ask where steps (s) take so long as hardly any do; None: they do not."""
+    median = statistics.median(samples) if samples else 0.0
     if median < LONG_STEP:
-        return
-    assert time.unit is not None  # a column of times has one
-    answer = f"--columns seconds={grid.times or shown(time.name)}"
-    raise grid.error(
-        f"the median step takes {duration(median)}; if that is right, import with "
-        f"{answer}:{time.unit.name}, if these are milliseconds, with {answer}:ms, if microseconds, "
-        f"with {answer}:us",
-        time.name,
+        return None
+    right, ms, us = (f"--columns seconds={column}:{name}" for name in (unit, "ms", "us"))
+    return (
+        f"the median step takes {duration(median)}; if that is right, import with {right}, if "
+        f"these are milliseconds, with {ms}, if microseconds, with {us}"
     )

@@ -1,12 +1,4 @@
-"""OpenMM's benchmark.py: its table, its lines, its JSON and YAML, and what version 7 printed.
-
-Seconds a step are the elapsed time over the steps where both are there, else from the ns/day and
-the time step. GPUs are the ids in ``DeviceIndex`` (``Device:`` of version 7), which the table does
-not have. Sizes are those of the systems that the tests are known to run; an entry may have one
-of its own, ``atoms``.
-
-Source: examples/benchmarks/benchmark.py of openmm/openmm, versions 7 and 8.
-"""
+"""Reads OpenMM's benchmark.py; molecular_dynamics.toml says how."""
 
 from __future__ import annotations
 
@@ -14,45 +6,34 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from gpucast.data.formats.logs import runs
-from gpucast.data.formats.logs.log import Log, Part
+from gpucast.data.formats.logs.log import Part
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind
 
-ATOMS = {
-    "gbsa": 2489, "amoebagk": 2489, "rf": 23558, "pme": 23558, "amoebapme": 23558,
-    "apoa1rf": 92224, "apoa1pme": 92224, "apoa1ljpme": 92224, "amber20-dhfr": 23558,
-    "amber20-cellulose": 408609, "amber20-stmv": 1067095,
+TESTS = {
+    "gbsa": (2489, "GBSA"), "amoebagk": (2489, "AMOEBA GK"), "rf": (23558, "RF"),
+    "pme": (23558, "PME"), "amoebapme": (23558, "AMOEBA PME"), "apoa1rf": (92224, "RF"),
+    "apoa1pme": (92224, "PME"), "apoa1ljpme": (92224, "LJPME"), "amber20-dhfr": (23558, "PME"),
+    "amber20-cellulose": (408609, "PME"), "amber20-stmv": (1067095, "PME"),
 }  # fmt: skip
-"""Atoms of the tests' systems: DHFR without and in water, ApoA1, and the AMBER 20 suite."""
-
-_METHODS = {
-    "gbsa": "GBSA", "amoebagk": "AMOEBA GK", "rf": "RF", "pme": "PME", "amoebapme": "AMOEBA PME",
-    "apoa1rf": "RF", "apoa1pme": "PME", "apoa1ljpme": "LJPME", "amber20-dhfr": "PME",
-    "amber20-cellulose": "PME", "amber20-stmv": "PME",
-}  # fmt: skip
+"""Atoms of the tests' systems (DHFR without and in water, ApoA1, AMBER 20's), and methods."""
 _SIZES = ("atoms", "num_atoms", "particles")
 _HOST_PLATFORMS = ("CPU", "Reference")
-_TABLE = r"^Test +Precision +Constraints +H mass[^\n]*ns/day[ \t]*\n"
 _ENTRY = (
     r"^(?P<test>\S+) +(?P<precision>\w+) +(?P<constraints>\w+) +(?P<hydrogen_mass>\S+) +"
     r"(?P<timestep_in_fs>[0-9.eE+-]+) +(?P<ensemble>\w+) +(?P<platform>\w+) +"
     r"(?P<ns_per_day>[0-9.eE+-]+)[ \t]*\n"
 )
-# With a value behind it: tables of other programs have such columns, too.
-_KEY = r"\b(?:ns_per_day|timestep_in_fs)[\"']?\s*:"
 _LINE = r"^(?P<key>[a-z_]+): (?P<value>[^\n]*)\n"
-_OLD = (
-    r"^Test: (?P<test>\S+)[^\n]*\n(?P<between>(?:(?!Test:)[^\n]*\n)*?)"
-    r"Integrated (?P<steps>[0-9]+) steps in (?P<elapsed_time>[0-9.eE+-]+) seconds"
-)
 _OLD_SETTING = r"^(?P<key>Platform|Precision|Device|Step Size|Ensemble): (?P<value>[^\n]+)\n"
 
 Entry = Mapping[str, object]
 
 
-def _read(part: Part) -> None:
+def read(part: Part) -> None:
     """The tests; raises InputError where JSON or YAML is broken."""
     start = part.text.lstrip()[:1]
     if start == "{" or part.find("^benchmarks:"):
@@ -90,22 +71,17 @@ def _read_structure(part: Part, *, is_json: bool) -> None:
 
 def _printed(part: Part) -> Iterator[tuple[int, Entry]]:
     """Places and fields of the tests in a table, in lines, or in the output of version 7."""
-    table = part.find(_TABLE)
+    table = part.find(part.log.words["table"])
     if table is not None:
         for row in part.all(_ENTRY, table.end()):
             yield row.start(), row.groupdict()
-    for old in part.all(_OLD):
+    for old in part.all(part.log.words["old"]):
         settings = {line["key"]: line["value"] for line in part.all(_OLD_SETTING, 0, old.end())}
         entry: dict[str, object] = {
-            "test": old["test"],
-            "steps": old["steps"],
-            "elapsed_time": old["elapsed_time"],
-            "platform": settings.get("Platform"),
-            "precision": settings.get("Precision"),
-            "ensemble": settings.get("Ensemble"),
+            **old.groupdict(), **{name.lower(): value for name, value in settings.items()},
             "timestep_in_fs": settings.get("Step Size", "").removesuffix(" fs"),
             "platform_properties": {"DeviceIndex": settings.get("Device", "")},
-        }
+        }  # fmt: skip
         yield old.start(), entry
     block: dict[str, object] = {}
     place = 0
@@ -131,11 +107,12 @@ def _add(part: Part, entry: Entry, place: int, version: object) -> bool:
     gpus = len(ids) if ids != [""] else None
     if host:
         gpus = int(_number(properties.get("Threads")) or 0) or None
+    atoms, method = TESTS.get(test, (None, test))
     sizes = [_number(entry.get(name)) for name in _SIZES]
-    words = [version, _METHODS.get(test, test), entry.get("precision"), entry.get("ensemble")]
+    words = [version, method, entry.get("precision"), entry.get("ensemble")]
     part.run(
         place, [seconds[0]], seconds[1], execution=len(part.found.runs),
-        n=next((size for size in sizes if size), ATOMS.get(test)), gpus=gpus,
+        n=next((size for size in sizes if size), atoms), gpus=gpus,
         unclear=f"test {test!r} does not say on which devices it ran",
         path=runs.HOST if host else None,
         case=", ".join(str(word) for word in words if word) or None,
@@ -158,15 +135,10 @@ def _seconds(entry: Entry, timestep: float | None) -> tuple[float, float | None]
 
 def _properties(value: object) -> dict[str, str]:
     if isinstance(value, str):
-        try:
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             value = ast.literal_eval(value)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            return {}
-    return (
-        {str(key): str(setting) for key, setting in value.items()}
-        if isinstance(value, dict)
-        else {}
-    )
+    known = value if isinstance(value, dict) else {}
+    return {str(key): str(setting) for key, setting in known.items()}
 
 
 def _number(value: object) -> float | None:
@@ -175,10 +147,3 @@ def _number(value: object) -> float | None:
         return None
     number = runs.decimal(str(value).strip())
     return number if number is not None and number > 0 else None
-
-
-LOG = Log(
-    name="openmm", what="OpenMM's benchmark.py", read=_read, program="OpenMM", unit="atoms",
-    marks=[_KEY, _TABLE, _OLD],
-)  # fmt: skip
-FORMATS = (LOG.format,)
