@@ -10,8 +10,7 @@ import pytest
 import gpucast as gc
 from command_line import Run, only_json
 from gpucast.answers.caveats import caveats
-from gpucast.answers.doubts import of_best
-from gpucast.model.by_form import by_form
+from gpucast.answers.doubts import by_form, of_best
 from gpucast.model.fitted import Model
 from made_data import dataset
 from other_programs import COUNTS, SIZES, cutoff, fitted, md, records

@@ -12,7 +12,8 @@ import pytest
 
 import gpucast as gc
 from gpucast import _core
-from gpucast.answers.planning import choices, option_table
+from gpucast.answers.planning import option_table
+from gpucast.answers.planning.jobs import compare
 from gpucast.answers.planning.reading import of_values
 from gpucast.answers.planning.replicates import step_times
 from gpucast.model.fitted import Model
@@ -214,7 +215,7 @@ def test_probability_in_time_is_the_share_of_replicates_in_time() -> None:
     """A limit between the twelfth and the thirteenth of 30 times is met in twelve."""
     jobs = request().jobs
     pairs = np.array([[1, 1], [1, 6]])
-    drawn = np.sort(choices.compare(option_table.make(request()), pairs).wanted_seconds, axis=0)
+    drawn = np.sort(compare(option_table.make(request()), pairs).wanted_seconds, axis=0)
     for (_, option), times in zip(pairs, drawn.T, strict=True):
         within = replace(jobs[1], deadline=float(times[11] + times[12]) / 2)
         made = option_table.make(replace(request(), jobs=[jobs[0], within, *jobs[2:]]))

@@ -8,7 +8,7 @@
 #include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/gpus.h"
 #include "gpucast/records/record_file.h"
-#include "gpucast/records/this_machine.h"
+#include "gpucast/records/records.h"
 #include "gpucast/support/command_line.h"
 #include "gpucast/support/context.h"
 #include "gpucast/support/human.h"
