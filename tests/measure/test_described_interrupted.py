@@ -1,4 +1,4 @@
-"""A campaign of 40 cells that is interrupted ten times ends with each of them once."""
+"""A campaign of 40 cells that is interrupted ten times ends with one visit of each."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ FEW = SIZES[:2]
 
 
 def interrupted(folder: Path, number: signal.Signals, sizes: list[int], times: int) -> None:
-    """Held in its second run, or caught after its first, by turns; then measured to its end."""
+    """Stopped in its second run, or after its first, in turns; then measured to its end."""
     program = described(
         folder, ("[1000, 2000, 4000]", str(sizes)), ("gpus: [1, 2]", f"gpus: {GPUS}")
     )

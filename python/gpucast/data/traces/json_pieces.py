@@ -65,7 +65,7 @@ class JsonPieces:
         while True:
             key = self._value()
             if not isinstance(key, str):
-                raise ValueError("a key is no text")
+                raise ValueError("a key is not text")
             self._skip(":")
             yield key
             if self._next() == "}":

@@ -48,7 +48,7 @@ _WAITS = {
 _LATEST = 2**62
 """ns; sums and differences of two fit 64 bits."""
 _AXES = 3
-UNFIT = "host times hold the cost of PyTorch's profiler: forecasts of host-bound steps are too slow"
+UNFIT = "host times include PyTorch's profiler: forecasts of host-bound steps are too slow"
 
 Event = Mapping[str, Any]
 Events = list[tuple[int, Event]]
@@ -82,7 +82,7 @@ def read(path: PathLike) -> Trace:
             stream = cast("BinaryIO", gzip.GzipFile(fileobj=plain)) if is_packed else plain
             document = JsonPieces(stream, file).read("traceEvents", events.take)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is no whole JSON ({error})", file=file) from None
+        raise InputError(f"is not complete JSON ({error})", file=file) from None
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"is cut off or damaged ({error})", file=file) from None
     if "traceEvents" in document:
@@ -236,8 +236,8 @@ def _framed(table: str, rows: list[tuple[Event, dict[str, int]]]) -> pd.DataFram
     return tables.frame(
         table,
         {
-            name: [own[name] if name in own else _number(event, *said) for event, own in rows]
-            for name, said in columns.items()
+            name: [own[name] if name in own else _number(event, *keys) for event, own in rows]
+            for name, keys in columns.items()
         },
     )
 

@@ -73,7 +73,7 @@ class _Files:
                 error.message, file=self.file, field=f"{name}: {error.field}"
             ) from None
         except (ValueError, RecursionError) as error:
-            raise InputError(f"is no JSON ({error})", file=self.file, field=name) from None
+            raise InputError(f"is not JSON ({error})", file=self.file, field=name) from None
 
 
 def read(path: PathLike) -> Trace:
@@ -101,7 +101,7 @@ def read(path: PathLike) -> Trace:
     if kineto.detect(head):
         return kineto.read(path)
     raise InputError(
-        "is no trace: neither what gpucast trace wrote, nor an sqlite export of Nsight Systems, "
+        "is not a trace: neither one of gpucast trace, nor an sqlite export of Nsight Systems, "
         "nor a Kineto trace",
         file=path,
     )
@@ -158,7 +158,7 @@ def _trace(files: _Files) -> Trace:
     # The recorder's library without the command leaves a folder without a description of the run.
     bare = _RUN not in files.content
     if bare and (files.whole or not any(map(_of_process, files.content))):
-        raise InputError("is no trace: it has no run.json", file=files.file)
+        raise InputError("is not a trace: it has no run.json", file=files.file)
     run = RunDescription("cupti") if bare else files.json(_RUN, RunDescription)
     if run.schema != SCHEMA:
         raise InputError(

@@ -65,7 +65,7 @@ def names_of(content: bytes, place: Place) -> tuple[dict[int, str], bool]:
     try:
         texts = [text for part in columns for text in _texts(part, _OFFSETS[kind])]
     except UnicodeDecodeError:
-        raise place.error("is no UTF-8", "text") from None
+        raise place.error("is not UTF-8", "text") from None
     return dict(zip(ids, texts, strict=True)), cut
 
 
@@ -92,7 +92,7 @@ def _whole_batches(content: bytes, place: Place) -> tuple[_Batches | None, bool]
     from nanoarrow.ipc import InputStream
 
     if not _MESSAGE.startswith(content[:4]):
-        raise place.error("is no Arrow stream")
+        raise place.error("is not an Arrow stream")
     source = io.BytesIO(content)
     try:
         stream = nanoarrow.c_array_stream(InputStream.from_readable(source))
@@ -100,7 +100,7 @@ def _whole_batches(content: bytes, place: Place) -> tuple[_Batches | None, bool]
     except (RuntimeError, OSError, ValueError) as error:
         if _at_end(source, content):
             return None, True
-        raise place.error(f"is no Arrow stream ({_said(error)})") from None
+        raise place.error(f"is not an Arrow stream ({_said(error)})") from None
     read = _Batches({column.name: column.format for column in schema.children}, [])
     try:
         while True:
@@ -145,7 +145,7 @@ def _numbers(read: _Batches, name: str, kind: str, place: Place) -> pd.Series[in
     right = values.astype(kind, copy=False)
     limits = np.iinfo(kind)
     if len(values) and not limits.min <= int(values.min()) <= int(values.max()) <= limits.max:
-        raise place.error(f"has values that are no {kind}", name)
+        raise place.error(f"has values that are not {kind}", name)
     return pd.Series(right, copy=False)
 
 

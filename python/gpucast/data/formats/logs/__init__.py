@@ -1,4 +1,4 @@
-"""Logs of programs that people run, one module a program.
+"""Logs of other programs, one module for each.
 
-To add one, drop a module in here, as ``log.py`` says; nothing else has to be changed.
+To add one, add a module here, as ``log.py`` describes; nothing else changes.
 """

@@ -1,7 +1,7 @@
 """ABINIT's output.
 
-A step is the whole run, by the wall time of the first process: the overall time at the end adds
-those of all. n is the atoms; GPUs are asked for.
+A step is the whole run, by the wall time of the first process; the overall time at the end is a sum
+over processes. n is the number of atoms; the user is asked for the GPUs.
 
 Source: ABINIT's src/98_main/abinit.F90; published outputs.
 """

@@ -1,12 +1,12 @@
 """AMBER's pmemd and pmemd.cuda: mdout and mdinfo.
 
-The block of timings over *all* steps counts; that over the last ones may be 0.00 or
-``Infinity``. Its milliseconds a step have two decimals: the elapsed seconds over the steps
-(``nstlim``, in mdinfo the completed ones) have more, and are taken where the two agree.
+The block of timings over *all* steps is read; the one over the last steps may be 0.00 or
+``Infinity``. Its milliseconds a step have two decimals. The elapsed seconds over the steps
+(``nstlim``, in mdinfo the completed ones) are more precise and are used if both agree.
 
-GPUs are the ``Task ID`` entries, one a rank, and 1 without them; devices that are only visible
-count for nothing. mdinfo names neither size nor GPUs, which are asked for. CPU routine timers say
-nothing on GPUs.
+GPUs are the ``Task ID`` entries, one for each rank, or 1 without them; devices that are only
+visible are not counted. mdinfo states neither size nor GPUs: the user is asked. CPU routine timers
+tell nothing about GPUs.
 
 Source: pmemd's mdout; ambermd.org.
 """
@@ -40,7 +40,7 @@ def _read(part: Part) -> None:
         part.unfinished()
         return
     elapsed, rounded = seconds.get("elapsed"), seconds.get("ms")
-    # Half of a unit of the second decimal, and the elapsed time's own rounding.
+    # Half a unit of the second decimal, and the elapsed time's own rounding.
     agree = elapsed and (not rounded or abs(elapsed - rounded) <= 5.1e-6 + 0.01 * rounded)
     name = "elapsed" if agree else "ms"
     tasks = len({task["id"] for task in part.all(r"\| +Task ID: +(?P<id>[0-9]+)\s")})

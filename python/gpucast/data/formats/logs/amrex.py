@@ -1,8 +1,8 @@
 """AMReX programs: Castro, Nyx, PeleC, AMR-Wind and others that print the time of each coarse step.
 
-The first step, slower by start-up, is left out where others follow; of a program that prints no
-steps, the run time counts, over steps that are asked for. n is the cells of all levels together, as
-last printed. GPUs are those that AMReX says it initialized.
+The first step includes start-up and is left out if others follow. If a program prints no steps, the
+run time is divided by the steps, for which the user is asked. n is the cells of all levels
+together, as last printed. GPUs are those that AMReX says it initialized.
 
 Source: AMReX's Src/Amr/AMReX_Amr.cpp, AMReX_GpuDevice.cpp; published outputs.
 """
@@ -19,7 +19,7 @@ DEVICES = (
     r"(?:CUDA|HIP|SYCL) initialized with <gpus> (?:GPU|device)s?(?! per)",
     r"<gpus> GPU\(?s?\)? used in total",
 )
-"""What AMReX says of processes and GPUs."""
+"""AMReX's lines on processes and GPUs."""
 CELLS = (
     r"^ *Level (?P<level>[0-9]+) +[0-9]+ grids? +<cells> cells",
     r"\[Level (?P<level>[0-9]+) step [0-9]+\] Advanced <cells> cells",
@@ -27,7 +27,7 @@ CELLS = (
 
 
 def levels(known: Known) -> Mapping[str, str]:
-    """The cells of all levels, of which each line tells one."""
+    """Return the cells of all levels; each line states those of one."""
     counts = [float(text) for name, text in known.items() if name.startswith("cells of level")]
     return {"n": f"{sum(counts):.15g}"} if counts else {}
 

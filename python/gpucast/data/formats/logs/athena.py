@@ -1,8 +1,8 @@
 """Athena++, AthenaK and programs of Parthenon (AthenaPK, KHARMA).
 
-Seconds a step are those of the cycles between two lines (``wsec_step``), else they follow from the
-zone cycles a second of each line, else they are the time used over the cycles. n is the zones: zone
-cycles over cycles, where the end tells both. GPUs are asked for.
+Seconds a step are those of the cycles between two lines (``wsec_step``), or follow from the zone
+cycles a second of each line, or are the total time over the cycles. n is the zones: zone cycles
+over cycles, if the end states both. The user is asked for the GPUs.
 
 Source: Parthenon's src/driver/driver.cpp, Athena++'s src/main.cpp; published outputs.
 """

@@ -1,9 +1,8 @@
 """Training loops that print the ``AverageMeter`` of PyTorch's ImageNet example: timm, MoCo, Swin.
 
-``Time 0.341 (0.365)`` is the last step and the mean of all since the epoch began, if its first line
-shows that; from the means follows the time between lines, which no single fast step hides. Else the
-times count at which lines were printed, or the last steps. The batch is asked for, with what timm's
-rates say of it.
+``Time 0.341 (0.365)`` is the last step and the mean since the epoch began, if the first line shows
+this; the time between lines then follows from the means. Otherwise the lines' times of day or the
+last steps are used. The user is asked for the batch, with the size that timm's rates imply.
 
 Source: pytorch/examples' imagenet/main.py, timm's train.py; published logs.
 """

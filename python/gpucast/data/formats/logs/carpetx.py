@@ -1,12 +1,11 @@
 """CarpetX and other programs over AMReX that print its lines (AsterX).
 
-``total evolution compute time`` and ``total iterations`` are sums since the start: their
-differences are the iterations, of which the first, slower by start-up, is left out where others
-follow. The size is the sum of the cells of all levels, as last printed before: each new grid is a
-size of its own.
+``total evolution compute time`` and ``total iterations`` are sums since the start; their
+differences give the iterations. The first includes start-up and is left out if others follow. The
+size is the sum of the cells of all levels, as last printed before; each new grid is another size.
 
-GPUs are those that AMReX says it initialized; processes alone do not tell, for several may share
-one.
+GPUs are those that AMReX says it initialized; the number of processes does not tell, because
+several may share a GPU.
 
 Source: CarpetX/src/schedule.cxx, AMReX Src/Base/AMReX_GpuDevice.cpp; published outputs.
 """
@@ -46,7 +45,7 @@ def _read(part: Part) -> None:
 
 
 def _iterations(part: Part) -> Iterator[tuple[float | None, float, int]]:
-    """Cells, seconds an iteration, and place of each increase of both sums."""
+    """Yield cells, seconds an iteration, and place of each increase of both sums."""
     levels: dict[int, float] = {}
     grid: float | None = None
     sums, before = dict[str, float](), (0.0, 0.0)

@@ -1,9 +1,9 @@
 """CP2K's output.
 
-A step of molecular dynamics is an MD step (``CPU time per MD step``, which is wall time), of which
-the first is left out; a step of anything else is the whole run, the timer ``CP2K``, slowest
-process. n is the atoms. GPUs are DBCSR's devices of a node, at most the processes there; how many
-nodes there are is not printed, so that GPUs are asked for where processes are more.
+A step of molecular dynamics is an MD step (``CPU time per MD step``, which is wall time); the first
+is left out. A step of other runs is the whole run, by the timer ``CP2K`` of the slowest process. n
+is the number of atoms. GPUs are DBCSR's devices of a node, at most one for each process; the number
+of nodes is not printed, so that the user is asked if there are more processes than devices.
 
 Source: cp2k's md_energies.F, timings_report.F; published outputs.
 """
@@ -36,6 +36,6 @@ LOG = Printed(
         r"CP2K\| version string: +(?P<version>[^\n]+?)\s*$", r"GLOBAL\| Run type +(?P<type>\S+)",
     ],
     case="{version}, {type}", more=_gpus,
-    unclear="CP2K does not say how many of the GPUs of how many nodes it used",
+    unclear="CP2K does not state how many GPUs of how many nodes it used",
 )  # fmt: skip
 FORMATS = (LOG.format,)

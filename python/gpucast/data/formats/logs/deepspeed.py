@@ -1,9 +1,9 @@
 """DeepSpeed's throughput timer, and the lines of its pipelines.
 
-``CurrSamplesPerSec`` is of the last step, ``iter time (s)`` of the steps since the line before; the
-first line, which includes start-up, is left out where others follow. ``SamplesPerSec`` of older
-versions is a mean since the start: the times at which steps are printed count. n is the batch of
-all GPUs, as its configuration prints it.
+``CurrSamplesPerSec`` is the rate of the last step, ``iter time (s)`` the mean since the last line;
+the first line includes start-up and is left out if others follow. ``SamplesPerSec`` of older
+versions is a mean since the start, so that the times of day of the lines are used. n is the batch
+of all GPUs in the printed configuration.
 
 Source: deepspeed/utils/timer.py, deepspeed/runtime/config.py; published logs.
 """

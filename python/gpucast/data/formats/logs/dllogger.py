@@ -1,9 +1,9 @@
-"""NVIDIA DeepLearningExamples' DLLogger: what it prints, and its JSON lines.
+"""NVIDIA DeepLearningExamples' DLLogger: its printed lines and its JSON lines.
 
-Times of a step (``train_iter_time``, ``train_step_timing in s``) are read, and rates of work
-(``train.total_ips``, ``train_throughput``). Where neither is printed for each step, the times at
-which steps are printed count. A batch may be that of each GPU or of all: a rate beside times tells
-which, or it is asked.
+Step times (``train_iter_time``, ``train_step_timing in s``) and rates of work
+(``train.total_ips``, ``train_throughput``) are read. If neither is printed for each step, the times
+of day of the lines are used. A batch may be that of each GPU or of all: a rate beside times tells
+which; otherwise the user is asked.
 
 Source: NVIDIA/dllogger; NVIDIA/DeepLearningExamples; published logs.
 """

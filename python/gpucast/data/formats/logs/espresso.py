@@ -1,8 +1,8 @@
 """Quantum ESPRESSO's pw.x and other programs.
 
-A step is the whole run, by the wall time of its last line. n is the atoms of the cell. Each process
-has a GPU of its own where it sees as many as there are processes; else GPUs are asked for, as
-several may share one.
+A step is the whole run, by the wall time in its last line. n is the atoms of the cell. Each process
+has its own GPU if it sees as many GPUs as there are processes; otherwise the user is asked, because
+processes may share a GPU.
 
 Source: Quantum ESPRESSO's UtilXlib/clocks_handler.f90, Modules/environment.f90; published outputs.
 """

@@ -1,8 +1,8 @@
 """fairseq's training log.
 
-Updates a second (``ups``), or the seconds since the start (``wall``), if they have digits enough;
-else words a second (``wps``) with the words of a batch of all GPUs, which is asked for: it changes
-with each. GPUs are those that it trains on.
+Updates a second (``ups``) or seconds since the start (``wall``) are used if they have enough
+digits; otherwise words a second (``wps``), and the user is asked for the words of a batch over all
+GPUs, which vary. GPUs are those that fairseq prints.
 
 Source: fairseq/trainer.py, fairseq/logging/progress_bar.py; published logs.
 """

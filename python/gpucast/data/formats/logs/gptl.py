@@ -1,11 +1,11 @@
 """GPTL's timer tables (HOMMEXX, E3SM).
 
 A line is a timer: name, whether it is on, processes, threads, calls of all processes, seconds
-summed over them, and the slowest and the fastest process. Seconds a step are the slowest's over
-its calls, of the first of these timers that is there: those that run once a step, then the whole
-main loop, whose single call is then the step.
+summed over them, and the slowest and the fastest process. Seconds a step are those of the slowest
+process over its calls, for the first of these timers that exists: those that run once a step, then
+the whole main loop, whose single call is then the step.
 
-Neither size nor GPUs are printed: they are asked for.
+The log states neither size nor GPUs: the user is asked.
 
 Source: GPTL's gptl.c (GPTLpr_summary); published HOMMEXX timings.
 """
@@ -39,7 +39,7 @@ def _read(part: Part) -> None:
         part.remark(f"timer {name}: never called", name)
         return
     if name == WHOLE:
-        text = f"times all steps together ({WHOLE}): they count as one step"
+        text = f"times all steps together ({WHOLE}), which count as one step"
         part.remark(text, "steps", Kind.READ_AS)
     part.run(
         timer.start(), [most / max(1.0, calls / processes)], runs.rounding(timer["most"]),

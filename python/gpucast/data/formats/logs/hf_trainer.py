@@ -1,11 +1,11 @@
 """Hugging Face's Trainer: the lines it prints, and ``trainer_state.json``.
 
-Seconds a step are those of ``train_steps_per_second``, or ``train_runtime`` over the steps where
-the rate has too few digits: a mean of the whole run, start-up and evaluations included. n is the
-total train batch size, if its line is there; else it is asked for, with what the rates say of it.
-What versions before 4.7 call samples a second, without steps a second beside it, are steps.
+Seconds a step follow from ``train_steps_per_second``, or from ``train_runtime`` over the steps if
+the rate has too few digits: a mean of the whole run, including start-up and evaluations. n is the
+total train batch size if it is printed; otherwise the user is asked, with the size that the rates
+imply. Versions before 4.7 print steps a second as samples a second.
 
-GPUs are not printed, but where the log says ``world_size``, ``n_gpu`` or how it was launched.
+GPUs are read from ``world_size``, ``n_gpu`` or the launch command, if the log has them.
 
 Source: transformers' trainer.py and trainer_utils.py; published logs.
 """

@@ -1,11 +1,11 @@
 """HOOMD-blue: the benchmarks' output, and the console of version 2.
 
 ``python3 -m hoomd_benchmarks.NAME -v`` prints ``.. R time steps per second`` for each repetition;
-without ``-v`` one bare number, which only ``--format hoomd`` takes for one. Version 2 prints
+without ``-v`` it prints a bare number, which is read only with ``--format hoomd``. Version 2 prints
 ``Average TPS`` at the end of each run, and the number of particles and the GPUs before it. Rates
 of hard particle Monte Carlo count trial moves, not steps, and are refused.
 
-Size and GPUs of the benchmarks are arguments and are not printed: they are asked for.
+The benchmarks do not print size and GPUs, which are arguments: the user is asked.
 
 Source: hoomd_benchmarks/common.py of glotzerlab/hoomd-benchmarks.
 """

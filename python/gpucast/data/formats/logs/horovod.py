@@ -1,6 +1,6 @@
 """Synthetic benchmarks of Horovod and BytePS.
 
-Each iteration has a rate of images of each GPU; the batch is that of each.
+Each iteration prints images a second of one GPU; the batch is that of one GPU, too.
 
 Source: horovod's examples (pytorch_synthetic_benchmark.py and others); published outputs.
 """

@@ -1,8 +1,8 @@
 """HPCG's report.
 
 A step is an iteration of the solver: the benchmark's total time over the optimized iterations. n is
-the points of the global grid. Its processes have a GPU each in programs for GPUs, and are asked
-about where none of these is named.
+the points of the global grid. Each process has a GPU in programs for GPUs; if the report names none
+of these, the user is asked.
 
 Source: HPCG's src/ReportResults.cpp; published outputs.
 """

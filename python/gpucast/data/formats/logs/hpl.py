@@ -1,7 +1,7 @@
 """HPL and HPL-MxP: outputs of the reference program, of NVIDIA's and of AMD's.
 
-A step is a whole solution; n is the order of the matrix. The P x Q processes have a GPU each in
-programs for GPUs; in others they are processor cores or hosts, and are asked about.
+A step is a whole solution; n is the order of the matrix. Each of the P x Q processes has a GPU in
+programs for GPUs; in others they may be processor cores or hosts, so that the user is asked.
 
 Source: HPL's HPL_pdtest.c; published outputs.
 """

@@ -1,7 +1,7 @@
 """Kripke's output.
 
-A step is an iteration of the solver: the grind time, or the inverse of the throughput, times the
-unknowns. MPI tasks have a GPU each where the architecture is CUDA or HIP; else they are asked for.
+A step is an iteration of the solver: grind time, or inverse throughput, times unknowns. Each MPI
+task has a GPU if the architecture is CUDA or HIP; otherwise the user is asked.
 
 Source: LLNL/Kripke's src/kripke.cpp.
 """

@@ -1,9 +1,9 @@
 """PyTorch Lightning's progress bar.
 
-The rate of an epoch's last line is its mean: each epoch is a sample, the first, which includes
-start-up, is left out where others follow. Where a rate has too few digits, the time passed counts.
-Bars of validation and tests are no steps.
-The batch is not printed: it is asked for, as are GPUs without ``GLOBAL_RANK: 0, MEMBER: 1/8``.
+The rate in an epoch's last line is its mean. Each epoch is a sample; the first includes start-up
+and is left out if others follow. If a rate has too few digits, the elapsed time is used. Progress
+bars of validation and tests are not read. The log does not state the batch, and GPUs only in lines
+such as ``GLOBAL_RANK: 0, MEMBER: 1/8``: the user is asked.
 
 Source: lightning/pytorch/callbacks/progress/tqdm_progress.py; published logs.
 """

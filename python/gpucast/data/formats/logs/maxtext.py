@@ -1,7 +1,7 @@
 """MaxText's log.
 
-Each step has its seconds; the first, which compiles, is left out where others follow. n is the
-global batch in sequences, as its parameters say it.
+Each step prints its seconds; the first one compiles and is left out if others follow. n is the
+global batch in sequences, from the printed parameters.
 
 Source: MaxText's metric_logger.py, max_utils.py and pyconfig.py; published logs.
 """

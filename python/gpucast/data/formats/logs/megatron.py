@@ -1,7 +1,7 @@
 """Megatron-LM's training log, and those of its forks (DeepSpeed, NeMo, GPT-NeoX, Pai).
 
-Times are means over the iterations since the line before; the first line, which includes start-up,
-is left out where others follow. n is the global batch, in sequences.
+Times are means over the iterations since the last line; the first line includes start-up and is
+left out if others follow. n is the global batch in sequences.
 
 Source: megatron/training/training.py; published logs.
 """

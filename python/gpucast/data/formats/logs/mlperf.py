@@ -1,10 +1,10 @@
 """MLPerf training's log lines (``:::MLLOG``).
 
-Seconds a step are the global batch over the throughput of ``tracked_stats``, whose first value,
-which includes start-up, is left out where others follow, or ``train_step_time``. Where a log has
-neither, the whole run counts, evaluations included, over steps that are asked for. Throughputs of
-gpt3 are tokens a second: there, n is the tokens of a batch.
-GPUs are the accelerators of all nodes that ``:::SYSJSON`` tells of.
+Seconds a step are the global batch over the throughput of ``tracked_stats``, or
+``train_step_time``. The first value includes start-up and is left out if others follow. If a log
+has neither, the whole run is divided by its steps, evaluations included, and the user is asked for
+the steps. Throughputs of gpt3 count tokens, so that n is the tokens of a batch. GPUs are the
+accelerators of all nodes in ``:::SYSJSON``.
 
 Source: mlcommons/logging; a published log.
 """
@@ -42,6 +42,6 @@ LOG = Printed(
         KEY + r'submission_benchmark", *"value": *"(?P<benchmark>[^"]+)"',
     ],
     case="{benchmark}", more=_tokens,
-    unclear="no :::SYSJSON line tells its nodes and accelerators",
+    unclear="no :::SYSJSON line states its nodes and accelerators",
 )  # fmt: skip
 FORMATS = (LOG.format,)

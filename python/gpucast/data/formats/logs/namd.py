@@ -1,14 +1,14 @@
 """NAMD 2 and 3: what it prints.
 
-Seconds a step are those before ``s/step``; the number after them is days/ns in one version and
-ns/day in another. ``Benchmark time`` lines come once a few hundred steps have run: the first is
-left out where others follow, for loads are still being balanced. Without them the wall time of
-``TIMING`` lines counts (not the CPU time), then ``PERFORMANCE``. ``Initial time`` is none.
+Seconds a step are printed before ``s/step``; the number after them is days/ns in one version and
+ns/day in another. ``Benchmark time`` lines appear after a few hundred steps; the first is left out
+if others follow, because loads are still being balanced. Otherwise the wall time (not the CPU time)
+of ``TIMING`` lines is used, then ``PERFORMANCE``; never ``Initial time``.
 
-GPUs are distinct devices of distinct hosts in ``binding to CUDA device`` lines. Processors are
-threads, nodes are processes, physical nodes are machines; NAMD lists the devices of the first two.
-In builds without GPUs, processor cores count as devices, path ``host``.
-With multiple time stepping a step is the short one.
+GPUs are distinct devices of distinct hosts in ``binding to CUDA device`` lines. NAMD's processors
+are threads, its nodes are processes, its physical nodes are machines; it lists the devices of the
+first two machines. In builds without GPUs, processor cores count as devices, path ``host``.
+With multiple time stepping, a step is the shortest one.
 
 Source: src/DeviceCUDA.C, src/Node.C, src/Controller.C.
 """
@@ -49,29 +49,29 @@ def _read(part: Part) -> None:
 
 
 def _samples(part: Part, begin: int, end: int) -> list[re.Match[str]]:
-    """The lines whose seconds a step count; the first of several is still being balanced.
+    """Return the lines with seconds a step, without a first one during load balancing.
 
     Raises:
-        InputError: they are of several runs.
+        InputError: the lines are of several runs.
     """
     benchmarks = part.all(BENCHMARK, begin, end)
     other = next((line for line in benchmarks if line["cpus"] != benchmarks[0]["cpus"]), None)
     if other is not None:
         raise InputError(
-            f"times on {benchmarks[0]['cpus']} and {other['cpus']} CPUs, and no line in between "
-            "that NAMD prints when it starts; give each run's output in a file of its own",
+            f"times on {benchmarks[0]['cpus']} and {other['cpus']} CPUs without NAMD's start-up "
+            "lines in between; give each run's output in a file of its own",
             line=part.line(other.start()),
         )
     for pattern in (BENCHMARK, WALL):
         matches = log.positive(part.all(pattern, begin, end), "seconds")
         if matches:
             return matches[1:] or matches
-    # An average since the start: the last says all.
+    # An average since the start: the last line covers all steps.
     return log.positive(part.all(AVERAGE, begin, end), "seconds")[-1:]
 
 
 def _gpus(part: Part) -> tuple[int | None, str, str | None]:
-    """GPUs, why they are not clear, and the path of runs without GPUs."""
+    """Return the GPUs, why they are unclear, and the path of runs without GPUs."""
     bound, cores, build = part.all(BINDING), part.whole("cores"), part.facts.get("build")
     if not bound and build and cores and not re.search("CUDA|HIP|SYCL|oneAPI", build, re.I):
         return cores, "", runs.HOST
@@ -89,7 +89,7 @@ def _gpus(part: Part) -> tuple[int | None, str, str | None]:
         and not any(match["pci"] for match in bound)
     ):
         unclear = (
-            "several processes of a machine name the same device: they share it, or each sees "
+            "several processes of a machine name the same device: they may share it, or each sees "
             "only its own"
         )
     return None if unclear else len(devices), unclear, None

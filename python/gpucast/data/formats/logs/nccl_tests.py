@@ -1,11 +1,11 @@
 """nccl-tests: a table of one collective over sizes, imported as steps of n bytes.
 
-A line's time is that of one operation, out of place; in place stands behind it and is taken with
-every run. Columns are told by the header line, for options add some. Ranks are the ``Rank`` lines,
-a GPU each. The average bus bandwidth mixes all sizes and is no measurement of any.
+A line's time is that of one out-of-place operation; in-place times are read with ``--every-run``.
+Columns are found by the header line, because options add some. Ranks are the ``Rank`` lines, with a
+GPU each. The average bus bandwidth mixes all sizes and is not read.
 
-The name of the operation stands in newer versions only; of all-reduce, the ratio of bus to
-algorithm bandwidth, 2 (N - 1) / N, tells it too.
+Only newer versions print the name of the operation; all-reduce is also recognized by its ratio of
+bus to algorithm bandwidth, 2 (N - 1) / N.
 
 Source: README.md, doc/PERFORMANCE.md and src/common.cu of NVIDIA/nccl-tests.
 """
@@ -54,12 +54,12 @@ def _read(part: Part) -> None:
 
 
 def _rows(part: Part) -> Iterator[tuple[int, Fields, Fields]]:
-    """Place, and fields out of place and in place, of the lines that are whole."""
+    """Yield place, and fields out of place and in place, of complete lines."""
     header = part.find(HEADER)
     names = header[0].lstrip("#").split() if header else []
     for line in part.all(r"^[ \t]*[0-9]+[ \t][^\n]*\n", header.end()) if header else ():
         fields = line[0].split()
-        # Operations that reduce nothing may leave these blank.
+        # Blank for operations that reduce nothing.
         blank = ("redop", "root")[: max(0, len(names) - len(fields))]
         known = [name for name in names if name not in blank]
         if len(fields) == len(known):
@@ -70,7 +70,7 @@ def _rows(part: Part) -> Iterator[tuple[int, Fields, Fields]]:
 
 
 def _operation(fields: Fields, ranks: int) -> str | None:
-    """All-reduce by its bandwidths' ratio; what others have in common is not told apart."""
+    """Return the operation, all-reduce by its bandwidths' ratio; other ratios are ambiguous."""
     algorithm, bus = (runs.decimal(fields.get(name, "")) for name in ("algbw", "busbw"))
     if ranks < 3 or not algorithm or not bus or fields.get("redop") in (None, "none"):
         return None

@@ -1,9 +1,9 @@
 """nekRS's output.
 
 Seconds a step are ``elapsedStep`` (in older versions ``eTimeStep``, or differences of ``elapsed``)
-of each step, the first, slower by start-up, left out; else the solve time over the steps of the
-statistics at the end. n is the mesh's elements; the MPI tasks
-have a GPU each where OCCA's mode is CUDA, HIP or SYCL.
+of each step; the first includes start-up and is left out. Without them, the solve time is divided
+by the steps in the final statistics. n is the mesh's elements; each MPI task has a GPU if OCCA's
+mode is CUDA, HIP or SYCL.
 
 Source: nekRS's src/nrs.cpp, src/main.cpp; published outputs.
 """

@@ -1,6 +1,6 @@
 """NeMo's progress: ``train_step_timing in s`` of each line.
 
-n is the global batch, in sequences, where the log says it; GPUs are told by how it was launched.
+n is the global batch in sequences, if the log states it; the launch command states the GPUs.
 
 Source: NVIDIA/NeMo; published logs.
 """

@@ -1,7 +1,7 @@
 """OpenCLIP's training log.
 
-``Batch (t)`` is the time of a step. GPUs are the samples a second of all over those of each; n is
-those of each in a step, rounded, times the GPUs.
+``Batch (t)`` is the time of a step. The number of GPUs is the total samples a second over those of
+one GPU; n is the rounded samples of one GPU in a step times the GPUs.
 
 Source: open_clip_train/train.py; published logs.
 """

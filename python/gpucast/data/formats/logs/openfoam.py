@@ -1,9 +1,9 @@
 """OpenFOAM's solvers.
 
-A step is a time step, or an iteration of a steady solver, from one ``ExecutionTime`` to the next:
-the processors' time, which has more digits than the clock's and leaves out what they wait; where
-that is more than a tenth, it is said. n is the cells, where ``checkMesh`` stands in the log; GPUs
-are asked for.
+A step is a time step, or an iteration of a steady solver, from one ``ExecutionTime`` to the next.
+This is processor time, which has more digits than the clock's and excludes waiting; a remark says
+so if waiting is more than a tenth. n is the cells, if the log has the output of ``checkMesh``; the
+user is asked for the GPUs.
 
 Source: OpenFOAM's src/OpenFOAM/db/Time/Time.C; published outputs.
 """
@@ -24,8 +24,8 @@ def _read(part: Part) -> None:
     if last is not None:
         worked, passed = float(last["elapsed"]), float(last["passed"])
         if passed - 1 > 1.1 * worked:
-            text = f"its clock says {passed:g} s where its processors worked {worked:g} s"
-            part.remark(f"{text}: steps are of these, without waits", "seconds", Kind.READ_AS)
+            text = f"its clock shows {passed:g} s, but its processors worked for {worked:g} s"
+            part.remark(f"{text}: steps exclude waits", "seconds", Kind.READ_AS)
 
 
 LOG = Printed(

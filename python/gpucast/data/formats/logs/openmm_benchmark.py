@@ -1,9 +1,8 @@
-"""OpenMM's benchmark.py: its table, its lines, its JSON and YAML, and what version 7 printed.
+"""OpenMM's benchmark.py: its table, its lines, its JSON and YAML, and the output of version 7.
 
-Seconds a step are the elapsed time over the steps where both are there, else from the ns/day and
-the time step. GPUs are the ids in ``DeviceIndex`` (``Device:`` of version 7), which the table does
-not have. Sizes are those of the systems that the tests are known to run; an entry may have one
-of its own, ``atoms``.
+Seconds a step are the elapsed time over the steps if both are printed, otherwise from ns/day and
+the time step. GPUs are the ids in ``DeviceIndex`` (``Device:`` in version 7), which the table
+lacks. Sizes are those of the tests' known systems, unless an entry states ``atoms``.
 
 Source: examples/benchmarks/benchmark.py of openmm/openmm, versions 7 and 8.
 """
@@ -25,7 +24,7 @@ ATOMS = {
     "apoa1rf": 92224, "apoa1pme": 92224, "apoa1ljpme": 92224, "amber20-dhfr": 23558,
     "amber20-cellulose": 408609, "amber20-stmv": 1067095,
 }  # fmt: skip
-"""Atoms of the tests' systems: DHFR without and in water, ApoA1, and the AMBER 20 suite."""
+"""Atoms of the tests' systems: DHFR without and with water, ApoA1, and the AMBER 20 suite."""
 
 _METHODS = {
     "gbsa": "GBSA", "amoebagk": "AMOEBA GK", "rf": "RF", "pme": "PME", "amoebapme": "AMOEBA PME",
@@ -40,7 +39,7 @@ _ENTRY = (
     r"(?P<timestep_in_fs>[0-9.eE+-]+) +(?P<ensemble>\w+) +(?P<platform>\w+) +"
     r"(?P<ns_per_day>[0-9.eE+-]+)[ \t]*\n"
 )
-# With a value behind it: tables of other programs have such columns, too.
+# With a value after it, because tables of other programs have such columns, too.
 _KEY = r"\b(?:ns_per_day|timestep_in_fs)[\"']?\s*:"
 _LINE = r"^(?P<key>[a-z_]+): (?P<value>[^\n]*)\n"
 _OLD = (
@@ -53,7 +52,7 @@ Entry = Mapping[str, object]
 
 
 def _read(part: Part) -> None:
-    """The tests; raises InputError where JSON or YAML is broken."""
+    """Report the tests' runs. Raises InputError if JSON or YAML is invalid."""
     start = part.text.lstrip()[:1]
     if start == "{" or part.find("^benchmarks:"):
         _read_structure(part, is_json=start == "{")
@@ -62,12 +61,12 @@ def _read(part: Part) -> None:
     for place, entry in sorted(_printed(part), key=lambda found: found[0]):
         version = entry.get("openmm_version", version)
         _add(part, entry, place, version)
-    if not part.found.runs:
+    if not part.content.runs:
         part.unfinished()
 
 
 def _read_structure(part: Part, *, is_json: bool) -> None:
-    import yaml  # takes longer than the rest of all formats
+    import yaml  # slow to import
 
     try:
         top = json.loads(part.text) if is_json else yaml.safe_load(part.text)
@@ -85,11 +84,11 @@ def _read_structure(part: Part, *, is_json: bool) -> None:
             text = f"benchmarks[{at}] has no speed: left out"
             part.remark(text, "benchmarks", Kind.UNFINISHED)
     if isinstance(system.get("gpu"), str) and system["gpu"].strip():
-        part.found.gpu_names.append(" ".join(system["gpu"].split()))
+        part.content.gpu_names.append(" ".join(system["gpu"].split()))
 
 
 def _printed(part: Part) -> Iterator[tuple[int, Entry]]:
-    """Places and fields of the tests in a table, in lines, or in the output of version 7."""
+    """Yield places and fields of the tests in a table, in lines, or in the output of version 7."""
     table = part.find(_TABLE)
     if table is not None:
         for row in part.all(_ENTRY, table.end()):
@@ -119,7 +118,7 @@ def _printed(part: Part) -> Iterator[tuple[int, Entry]]:
 
 
 def _add(part: Part, entry: Entry, place: int, version: object) -> bool:
-    """Add a test's run, if it has a time; none is the rehearsal of another."""
+    """Add a test's run if it has a time; return whether it did."""
     timestep = _number(entry.get("timestep_in_fs"))
     seconds = _seconds(entry, timestep)
     if seconds is None:
@@ -134,7 +133,7 @@ def _add(part: Part, entry: Entry, place: int, version: object) -> bool:
     sizes = [_number(entry.get(name)) for name in _SIZES]
     words = [version, _METHODS.get(test, test), entry.get("precision"), entry.get("ensemble")]
     part.run(
-        place, [seconds[0]], seconds[1], execution=len(part.found.runs),
+        place, [seconds[0]], seconds[1], execution=len(part.content.runs),
         n=next((size for size in sizes if size), ATOMS.get(test)), gpus=gpus,
         unclear=f"test {test!r} does not say on which devices it ran",
         path=runs.HOST if host else None,
@@ -145,7 +144,7 @@ def _add(part: Part, entry: Entry, place: int, version: object) -> bool:
 
 
 def _seconds(entry: Entry, timestep: float | None) -> tuple[float, float | None] | None:
-    """Seconds a step and the relative half-width of their rounding."""
+    """Return the seconds a step and the relative half-width of their rounding."""
     steps, elapsed = _number(entry.get("steps")), _number(entry.get("elapsed_time"))
     if steps and elapsed:
         return elapsed / steps, None
@@ -170,7 +169,7 @@ def _properties(value: object) -> dict[str, str]:
 
 
 def _number(value: object) -> float | None:
-    """A number greater than 0, of JSON or as printed."""
+    """Return a number greater than 0, from JSON or text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     number = runs.decimal(str(value).strip())

@@ -1,9 +1,9 @@
 """OpenMM's StateDataReporter: a table whose header is ``#"Step","Time (ps)",...``.
 
-Seconds a step are differences of ``Elapsed Time (s)`` over differences of ``Step``, one sample a
-row after the first: what happened before the first row includes start-up. Without elapsed times
-the last ``Speed (ns/day)`` counts, an average since the first report, with the time step from
-``Time (ps)``. Neither size nor GPUs are in the table: they are asked for.
+Seconds a step are differences of ``Elapsed Time (s)`` over differences of ``Step``, a sample for
+each row but the first, which includes start-up. Without elapsed times, the last ``Speed (ns/day)``
+is used, an average since the first report, with the time step from ``Time (ps)``. The table states
+neither size nor GPUs: the user is asked.
 
 Source: wrappers/python/openmm/app/statedatareporter.py of openmm/openmm.
 """
@@ -46,7 +46,7 @@ def _read(part: Part) -> None:
 
 
 def _rows(part: Part, header: re.Match[str]) -> list[Row]:
-    """The whole rows below a header; a last line without an end may be cut off."""
+    """Return the complete rows below a header; a last line without a line end may be cut off."""
     names = re.findall(r'"([^"]+)"', header[0])
     lines = part.text[header.end() :].split("\n")[:-1]
     cells = ([cell.strip() for cell in line.split(header["separator"])] for line in lines)
@@ -54,10 +54,10 @@ def _rows(part: Part, header: re.Match[str]) -> list[Row]:
 
 
 def _numbers(rows: list[Row], name: str) -> list[tuple[float, float, float]]:
-    """Step, number and rounding of the rows that have both."""
+    """Return step, number and rounding of the rows that have both."""
     numbers = []
     for row in rows:
-        # Where another program saved the table, decimals may have a comma.
+        # Tables saved by other programs may have decimal commas.
         texts = [row.get(key, "") for key in ("Step", name)]
         texts = [text.replace(",", ".") if text.count(",") == 1 else text for text in texts]
         step, number = map(runs.decimal, texts)
@@ -67,7 +67,7 @@ def _numbers(rows: list[Row], name: str) -> list[tuple[float, float, float]]:
 
 
 def _timestep(rows: list[Row]) -> float | None:
-    """Simulated seconds of a step, from the first and the last row."""
+    """Return the simulated time of a step (s), from the first and the last row."""
     times = _numbers(rows, "Time (ps)")
     if not times:
         return None

@@ -1,9 +1,9 @@
 """OSU micro-benchmarks: latency, bandwidth and collectives over message sizes, as steps of n bytes.
 
-Latencies are microseconds of one way, bandwidths 1e6 bytes a second of messages sent one after
-the other; both become seconds a message. Point-to-point tests have two processes; collectives do
-not say how many, so that ``--gpus`` is asked for. A CUDA or ROCm build in the title does not mean
-that the buffers were on GPUs: that says the line ``Send Buffer on DEVICE (D)``.
+Latencies are microseconds for one way, bandwidths 1e6 bytes a second of consecutive messages; both
+become seconds a message. Point-to-point tests have two processes; collectives do not state their
+number, so that ``--gpus`` is required. A CUDA or ROCm build in the title does not mean that the
+buffers were on GPUs; the line ``Send Buffer on DEVICE (D)`` does.
 
 Source: util/osu_util.c of the OSU micro-benchmarks; published outputs.
 """

@@ -1,9 +1,8 @@
 """PIConGPU's output.
 
-Seconds a step are the time that passed between two lines of progress over the steps between them,
-or the calculation's time, without initialization, over all. n is the cells of
-the grid, GPUs are the devices, where the command line (``-g``, ``-d``) stands in the log; else both
-are asked for.
+Seconds a step are the time between two lines of progress over the steps between them, or the
+calculation's time, without initialization, over all steps. n is the cells of the grid and GPUs are
+the devices, if the log has the command line (``-g``, ``-d``); otherwise the user is asked.
 
 Source: PIConGPU's SimulationHelper.hpp; published output.
 """

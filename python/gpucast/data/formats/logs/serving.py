@@ -1,9 +1,9 @@
-"""Benchmarks of language models that serve: vLLM's, SGLang's, aiperf's and genai-perf's results.
+"""Serving benchmarks of language models: results of vLLM, SGLang, aiperf and genai-perf.
 
-A step is a token that all requests under way get, by the median time between tokens (``tpot``,
-``inter_token_latency``), or the mean, which the tables of genai-perf have first; n is the requests
-under way (``max_concurrency``), or the batch; where nobody limits them, it is asked for, with what
-tokens a second say of it. GPUs are not told: they are asked for.
+A step produces a token for each concurrent request; its time is the median time between tokens
+(``tpot``, ``inter_token_latency``), or the mean in genai-perf's tables. n is the number of
+concurrent requests (``max_concurrency``), or the batch; if it is not limited, the user is asked,
+with the size that the tokens a second imply. The user is also asked for the GPUs.
 
 Source: vllm/benchmarks/serve.py, sglang/bench_serving.py, triton-inference-server/perf_analyzer's
 genai-perf, ai-dynamo/aiperf.
@@ -17,7 +17,7 @@ from gpucast.data.formats.logs.lines import Known, Printed
 
 
 def _gpus(known: Known) -> Mapping[str, str]:
-    """GPUs of all that work on a request, and on others beside it."""
+    """Return the GPUs of all instances, of which each works on other requests."""
     counts = [known[name] for name in ("tp", "pp", "dp") if name in known]
     return {"mesh": ",".join(counts)} if "tp" in known else {}
 

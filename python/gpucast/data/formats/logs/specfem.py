@@ -1,6 +1,6 @@
 """SPECFEM3D and SPECFEM3D_GLOBE.
 
-Seconds a step are the mean since the start, as last printed. n and GPUs are asked for.
+Seconds a step are the mean since the start, as last printed. The log states neither n nor GPUs.
 
 Source: SPECFEM3D's src/specfem3D/check_stability.f90; published outputs.
 """

@@ -1,7 +1,7 @@
 """tf_cnn_benchmarks of TensorFlow.
 
-The total of images a second is of all workers, as is the global batch; GPUs are that over the batch
-of each device.
+Total images a second and the global batch are those of all workers; the number of GPUs is the
+global batch over that of each device.
 
 Source: tensorflow/benchmarks' benchmark_cnn.py; published outputs.
 """

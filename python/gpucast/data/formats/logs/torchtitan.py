@@ -1,7 +1,7 @@
 """torchtitan's metrics.
 
-``tps`` is tokens a second of each GPU (of all that share a sequence together, in versions that say
-so). n is the global batch, in sequences; seconds a step are its tokens over those of all GPUs.
+``tps`` is tokens a second of one GPU (in some versions, of the group that shares a sequence). n is
+the global batch in sequences; seconds a step are its tokens over the rate of all GPUs.
 
 Source: torchtitan/components/metrics.py and train.py; published logs.
 """

@@ -1,9 +1,9 @@
-"""What logs of training programs have in common: how the job was launched."""
+"""What training logs have in common: how the job was launched."""
 
 from __future__ import annotations
 
 VALUE = r"""["']? *[:=]+ *["']?"""
-"""What stands between a name and its value in JSON, in Python's dicts, and in settings."""
+"""Text between a name and its value in JSON, Python dicts and settings."""
 LAUNCHED = (
     r"""(?<!parallel )\b(?:dist(?:ributed)?_)?world[_ -]?size["')]* *[:=]* *<gpus>""",
     r"\bWORLD_SIZE=<gpus>",
@@ -13,4 +13,4 @@ LAUNCHED = (
     r"--?nnodes[ =]+(?P<unsaid>\$)", rf"\bnum_processes{VALUE}<gpus>",
     r"GLOBAL_RANK: [0-9]+, MEMBER: [0-9]+/<gpus>", r"\bSLURM_NTASKS=<gpus>",
 )  # fmt: skip
-"""Patterns of the GPUs of a job in which each process has one."""
+"""Patterns for the GPUs of a job in which each process has one."""

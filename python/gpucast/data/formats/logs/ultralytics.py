@@ -1,8 +1,8 @@
 """The training log of Ultralytics' YOLO.
 
-The rate at the end of an epoch's bar is its mean; where it has too few digits, the time passed
-counts. The first epoch is left out where others follow. ``batch`` is that of all GPUs, ``device``
-lists them.
+The rate at the end of an epoch's progress bar is its mean; if it has too few digits, the elapsed
+time is used. The first epoch is left out if others follow. ``batch`` is that of all GPUs;
+``device`` lists them.
 
 Source: ultralytics/engine/trainer.py; yolov5's train.py; published logs.
 """

@@ -1,8 +1,8 @@
 """VASP's OUTCAR.
 
-A step is an ionic step (``LOOP+``, real time) where there are several, of which the first is left
-out; in a run with one of them, it is that one. n is the ions. OUTCAR does not say how many GPUs
-there were: they are asked for (builds for OpenACC have one a rank).
+A step is an ionic step (``LOOP+``, real time). If there are several, the first is left out. n is
+the number of ions. OUTCAR does not state the GPUs, so that the user is asked (OpenACC builds have
+one for each rank).
 
 Source: VASP's OUTCAR as its wiki shows it; published outputs.
 """

@@ -1,7 +1,7 @@
 """WarpX's output.
 
-Seconds a step are ``This step`` of each; the first, slower by start-up, is left out. n is the cells
-of all levels. GPUs are those that AMReX says it initialized.
+Seconds a step are ``This step`` of each step; the first includes start-up and is left out. n is the
+cells of all levels. GPUs are those that AMReX says it initialized.
 
 Source: WarpX's Source/Evolve/WarpXEvolve.cpp; published outputs.
 """

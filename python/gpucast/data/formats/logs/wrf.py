@@ -1,7 +1,7 @@
 """WRF's rsl.out and rsl.error.
 
-Seconds a step are those of each step of domain 1, in which the steps of its nests lie. Slower first
-steps are left out. Its log does not say n and GPUs: both are asked for.
+Seconds a step are those of domain 1, whose steps include those of its nests. Slower first steps are
+left out. The log states neither n nor GPUs.
 
 Source: published outputs.
 """

@@ -1,4 +1,4 @@
-"""Tables that users bring: spreadsheets, CSV, data frames. Columns by name, numbers as written."""
+"""Users' tables: spreadsheets, CSV, data frames."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from gpucast.data.formats.tables.grid import Grid
 
 
 def read(grid: Grid, options: Options) -> Imported:
-    """The records of a table: transfers where its columns say so, else steps. Raises InputError."""
+    """Read transfers if the columns are those of transfers, otherwise steps. Raises InputError."""
     kind = kind_of(grid.names, options.columns)
     return transfers.read(grid, options) if kind == "transfers" else steps.read(grid, options)

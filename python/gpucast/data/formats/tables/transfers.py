@@ -37,7 +37,7 @@ def read(grid: Grid, options: Options) -> Imported:
     assert unit is not None  # a column of times has one
     if unit.rank > 1:
         raise grid.error(
-            f"{columns.by_role[TIME].name!r} is no time of a transfer; give seconds, ms or us"
+            f"{columns.by_role[TIME].name!r} is not a time of a transfer; give seconds, ms or us"
         )
 
     def cell(row: Row) -> dict[str, object]:
