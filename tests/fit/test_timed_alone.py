@@ -1,4 +1,4 @@
-"""What copies and launches that were timed alone say, and what they leave open."""
+"""What copies and launches that were timed alone determine, and what they leave open."""
 
 from collections.abc import Callable, Sequence
 from typing import get_args
@@ -15,7 +15,7 @@ from gpucast.fitting.selection import problem_of
 from gpucast.fitting.synchronous import terms_left, waits_for_calls
 from made_data import TRANSFER_SIZES, dataset, launch, machine, step, transfer
 
-LATENCY, THROUGHPUT = (Belief(*each) for each in _core.TRANSFER_PRIORS)
+LATENCY, THROUGHPUT = (Belief(*prior) for prior in _core.TRANSFER_PRIORS)
 
 
 def believed(
