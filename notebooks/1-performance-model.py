@@ -61,14 +61,15 @@ def known(model: gc.Model) -> pd.DataFrame:
         if entry["identified"]
     }
     rows |= {
-        each["expression"]: (each["value"], *each["ci95"]) for each in model.content["combinations"]
+        combination["expression"]: (combination["value"], *combination["ci95"])
+        for combination in model.content["combinations"]
     }
     return pd.DataFrame.from_dict(rows, "index", columns=["value (SI)", "from", "to (95 %)"])
 
 
 display(known(models["local"]).map("{:.3g}".format))
 local = models["local"].content["combinations"]
-assert {"t_kernel", "L_h2d", "L_d2h"} in [set(each["parameters"]) for each in local]
+assert {"t_kernel", "L_h2d", "L_d2h"} in [set(combination["parameters"]) for combination in local]
 Markdown(
     f"k is not known either: {len(models['local'].content['k_plausible'])} values fit about alike."
 )
@@ -97,7 +98,9 @@ fixed = {
     path: sum(models[path].parameter(name) for name in ("t_kernel", "L_h2d", "L_d2h"))
     for path in paths
 }
-fixed["local"] = next(each["value"] for each in local if "t_kernel" in each["parameters"])
+fixed["local"] = next(
+    combination["value"] for combination in local if "t_kernel" in combination["parameters"]
+)
 launches = {
     path: models[path].parameter("t_kernel") / models[path].parameter("L_h2d") for path in paths[1:]
 }
@@ -153,12 +156,12 @@ transfer_times(drawn(copies_of(only)), "Copies through DS-CUDA over InfiniBand, 
 error = {}
 for launch in ("keep", "scale"):
     what_if = gc.what_if(models["infiniband"], data, "ethernet100", launch=launch)
-    found = gc.validate(what_if, data, path="ethernet100")
-    error[launch] = found["median_relative_error"]
+    checked = gc.validate(what_if, data, path="ethernet100")
+    error[launch] = checked["median_relative_error"]
 assert error["scale"] < 0.1 < error["keep"]
 Markdown(
-    f"Median error over the {len(found['cells'])} published sizes: {percent(error['keep'], 0)} with"
-    f" the launch kept, {percent(error['scale'])} with the launch scaled."
+    f"Median error over the {len(checked['cells'])} published sizes: {percent(error['keep'], 0)}"
+    f" with the launch kept, {percent(error['scale'])} with the launch scaled."
 )
 
 # %% [markdown]

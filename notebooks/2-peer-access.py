@@ -80,7 +80,7 @@ bound = {
     m: fits[m, "staged"].seconds(sizes)[-1] / 2 / fits[m, "peer"].seconds(sizes)[-1]
     for m in machines
 }
-assert all(0.5 < each < 0.75 for each in bound.values())
+assert all(0.5 < ratio < 0.75 for ratio in bound.values())
 Markdown(
     "Of the rate of one crossing, large peer copies reach "
     + " and ".join(f"{100 * bound[m]:.0f} % ({name})" for m, name in machines.items())
@@ -92,18 +92,18 @@ Markdown(
 
 # %%
 beside = [
-    each
-    for each in beside_documents(gc.load("h200-transfers"), ["p2p-copy"])
-    if each.machine == "tesla-c2050"
+    row
+    for row in beside_documents(gc.load("h200-transfers"), ["p2p-copy"])
+    if row.machine == "tesla-c2050"
 ]
 table = pd.DataFrame(
     {
-        "bytes": each.bytes,
-        "route": each.what.split()[0],
-        "C2050": each.published,
-        "H200": each.own,
+        "bytes": row.bytes,
+        "route": row.what.split()[0],
+        "C2050": row.published,
+        "H200": row.own,
     }
-    for each in beside
+    for row in beside
 ).pivot(index="bytes", columns="route")
 shown = table.loc[[2, 1024, 2**20, 2**24]]
 display(shown.map(duration, na_action="ignore").fillna("-"))

@@ -135,7 +135,7 @@ Markdown(
 # efficiency of 100 % means that everything is hidden behind the longest part.
 
 # %%
-hidden = {each.label: each.efficiency for each in overlap_efficiencies(h200)}
+hidden = {overlap.label: overlap.efficiency for overlap in overlap_efficiencies(h200)}
 assert 0.9 < copies["portable"] / copies["pinned"] < 1.1
 assert min(hidden.values()) > 0.85
 Markdown(

@@ -67,8 +67,8 @@ Markdown(
 
 # %%
 rows = [
-    (each.label, sum(each.parts_alone), each.seconds, each.efficiency)
-    for each in overlap_efficiencies(h200)
+    (overlap.label, sum(overlap.parts_alone), overlap.seconds, overlap.efficiency)
+    for overlap in overlap_efficiencies(h200)
 ]
 overlap = pd.DataFrame(rows, columns=["parts", "one after the other", "at once", "hidden"])
 overlap["saved"] = 1 - overlap["at once"] / overlap["one after the other"]
@@ -85,9 +85,9 @@ Markdown(
 # %%
 (setting, *_) = contention(h200)
 both = [
-    each.factor
-    for each in setting.pairs
-    if set(each.copies) == {("host", "gpu0"), ("gpu0", "host")}
+    pair.factor
+    for pair in setting.pairs
+    if set(pair.copies) == {("host", "gpu0"), ("gpu0", "host")}
 ]
 assert 1 < max(both) < 1.5
 Markdown(
@@ -123,9 +123,9 @@ wanted = [
 frame = h200.frame("transfer").query("concurrent == 0")
 rows = []
 for meaning, query in wanted:
-    found = frame.query(query)
-    size = min(found.bytes.unique(), key=lambda each: abs(each - 2**26))
-    rate = (size / found[found.bytes == size].seconds / 1e9).median()
+    queried = frame.query(query)
+    size = min(queried.bytes.unique(), key=lambda each: abs(each - 2**26))
+    rate = (size / queried[queried.bytes == size].seconds / 1e9).median()
     rows.append((meaning, f"{size / 2**20:.0f} MiB", rate))
 direct = pd.DataFrame(rows, columns=["meaning", "size", "GB/s"])
 assert direct["GB/s"].iloc[1] > 5 * direct["GB/s"].iloc[0]

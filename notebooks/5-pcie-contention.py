@@ -64,15 +64,15 @@ Markdown(
 # copy, each column the copy beside it; 1 means undisturbed.
 
 # %%
-found = contention(gc.load("h200-transfers"))[0]
-factors = [each.factor for each in found.pairs]
-display(contention_matrix(found, "Four H200: times as long as alone, beside one other copy"))
-disturbed = [each for each in found.pairs if each.disturbed]
-same = [each for each in disturbed if set(each.copy) == set(each.beside[0])]
+contended = contention(gc.load("h200-transfers"))[0]
+factors = [pair.factor for pair in contended.pairs]
+display(contention_matrix(contended, "Four H200: times as long as alone, beside one other copy"))
+disturbed = [pair for pair in contended.pairs if pair.disturbed]
+same = [pair for pair in disturbed if set(pair.copy) == set(pair.beside[0])]
 assert len(same) == len(disturbed)
 Markdown(
-    f"Of {len(found.pairs)} timed copies beside one other, {len(disturbed)} are disturbed, all of"
-    " them by the opposite direction of the same GPU's link, by"
+    f"Of {len(contended.pairs)} timed copies beside one other, {len(disturbed)} are disturbed, all"
+    " of them by the opposite direction of the same GPU's link, by"
     f" {min(e.factor for e in same) - 1:.0%} to {max(e.factor for e in same) - 1:.0%}. Links of"
     " different GPUs are disjoint, as in the document's second question."
 )
@@ -86,14 +86,14 @@ Markdown(
 # %%
 sets = pd.DataFrame(
     (
-        each.measured.label,
-        f"{each.measured.copy[0]} to {each.measured.copy[1]}",
-        each.measured.factor,
-        each.left_out / each.measured.alone.value,
-        each.error,
+        forecast.measured.label,
+        f"{forecast.measured.copy[0]} to {forecast.measured.copy[1]}",
+        forecast.measured.factor,
+        forecast.left_out / forecast.measured.alone.value,
+        forecast.error,
     )
-    for each in found.forecasts
-    if len(each.measured.copies) >= 3
+    for forecast in contended.forecasts
+    if len(forecast.measured.copies) >= 3
 )
 sets.columns = ["set", "timed copy", "measured", "forecast", "error"]
 form = {"measured": "{:.2f}".format, "forecast": "{:.2f}".format, "error": "{:+.0%}".format}

@@ -36,7 +36,7 @@ group = gc.StepSelection(schedule="star-serial", kernel="claret", memory="pageab
 now = {path: gc.fit(data, group, path=path, model="paper") for path in ("native", "remote")}
 assert all("ours" in model.warnings[0] for model in then.values())
 panels_then = series_of(None, list(then.values()))
-panels_now = [each for each in series_of(data, list(now.values()), group) if each.model]
+panels_now = [series for series in series_of(data, list(now.values()), group) if series.model]
 
 # %% [markdown]
 # ## Figure 2: Gflops against the number of GPUs
@@ -56,8 +56,8 @@ display(gflops(panels_now, measured_sizes, "Four H200: Gflops", FITTED))
 
 # %%
 def rates(model: gc.Model, n: float, gpus: np.ndarray) -> np.ndarray:
-    found = model.forecasts(np.full(gpus.size, n), gpus)
-    return np.array([model.workload.gflops(n, seconds) for seconds in found.seconds])
+    forecast = model.forecasts(np.full(gpus.size, n), gpus)
+    return np.array([model.workload.gflops(n, seconds) for seconds in forecast.seconds])
 
 
 for model in then.values():
@@ -139,8 +139,8 @@ for size in (1000, 110_592):
 
 # %%
 def share(model: gc.Model, gpus: np.ndarray) -> np.ndarray:
-    found = model.forecasts(np.full(gpus.size, 1000.0), gpus)
-    return found.t_com / found.seconds
+    forecast = model.forecasts(np.full(gpus.size, 1000.0), gpus)
+    return forecast.t_com / forecast.seconds
 
 
 com_shares = {
@@ -149,10 +149,10 @@ com_shares = {
     "H200, native": share(now["native"], four),
     "H200, remote": share(now["remote"], four),
 }
-assert all((np.diff(each) > 0).all() for each in com_shares.values())
+assert all((np.diff(shares) > 0).all() for shares in com_shares.values())
 Markdown(
     "**The share of T_com grows with N at n = 1000 on all of them**: "
-    + "; ".join(f"{name} {each[0]:.0%} to {each[-1]:.0%}" for name, each in com_shares.items())
+    + "; ".join(f"{name} {com[0]:.0%} to {com[-1]:.0%}" for name, com in com_shares.items())
     + ", by the models; the H200's timed phases, the framed bars of the figure, say more."
 )
 
@@ -189,9 +189,9 @@ Markdown(
 # measured. Not all of the other schedules and the faster kernel are:
 
 # %%
-found = findings(data)
-assert all("true" in each.verdict for each in found)
-display(findings_table(found).style.hide())
+claims = findings(data)
+assert all("true" in claim.verdict for claim in claims)
+display(findings_table(claims).style.hide())
 
 # %% [markdown]
 # ## Caveats

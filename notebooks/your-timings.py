@@ -52,7 +52,7 @@ display(steps)
 # %%
 first = gc.fit(steps)
 forms = pd.DataFrame(
-    {each.model: (each.weight, each.cv_error) for each in first.candidates},
+    {candidate.model: (candidate.weight, candidate.cv_error) for candidate in first.candidates},
     index=["weight", "error of cells left out"],
 ).T
 display(forms.head(4).map("{:.1%}".format))
@@ -65,13 +65,13 @@ Markdown(f"Parameters are those of **{first.chosen}**.")
 # together. gpucast gives no value to such parameters. It says which sums are known.
 
 # %%
-hidden = [name for name, each in first.parameters.items() if not each.identified]
-together = [each.expression for each in first.combinations]
+hidden = [name for name, parameter in first.parameters.items() if not parameter.identified]
+together = [combination.expression for combination in first.combinations]
 assert hidden
 assert together
 Markdown(
     f"Not known alone: {', '.join(f'`{name}`' for name in hidden)}."
-    f" Known together: {', '.join(f'`{each}`' for each in together)}."
+    f" Known together: {', '.join(f'`{expression}`' for expression in together)}."
 )
 
 # %% [markdown]
@@ -83,7 +83,7 @@ Markdown(
 # %%
 data = gc.read("timings.csv", "transfers.csv", **known)
 model = gc.fit(data)
-unknown = [name for name, each in model.parameters.items() if not each.identified]
+unknown = [name for name, parameter in model.parameters.items() if not parameter.identified]
 Markdown(
     f"With copies: **{model.chosen}**, "
     + (f"still not known alone: {', '.join(unknown)}." if unknown else "every parameter is known.")

@@ -1,4 +1,4 @@
-"""What several tests are handed."""
+"""Fixtures of several tests."""
 
 import signal
 from pathlib import Path
@@ -10,12 +10,12 @@ from browsers import browser as browser  # a fixture
 from command_line import Run
 from gpucast.cli import main
 
-# A shell has what it starts in the background ignore SIGINT, and so would what tests start and
+# In a shell's background jobs SIGINT is ignored, and would be in what tests start and
 # interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How fast examples come says how busy the machine is.
+# The speed of examples depends on the load of the machine.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 

@@ -2,12 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <memory>
 #include <sstream>
-#include <string>
-
-#include "gpucast/support/errors.h"
 
 namespace gpucast::devices {
 namespace {

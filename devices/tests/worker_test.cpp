@@ -2,10 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
-#include <thread>
-#include <vector>
-
 #include "gpucast/support/errors.h"
 
 namespace gpucast::devices::host {

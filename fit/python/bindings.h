@@ -5,4 +5,3 @@
 
 void bind_components(nanobind::module_& m);
 void bind_scaling(nanobind::module_& m);
-void bind_sharing(nanobind::module_& m);

@@ -8,15 +8,10 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
 #include <cmath>
-#include <cstdint>
 #include <map>
 #include <stdexcept>
-#include <string>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "gpucast/fit/components/component_mixture.h"
 #include "gpucast/model/step_model.h"

@@ -1,7 +1,6 @@
 // gpucast._core: the model and the fit for Python, as a few functions on arrays; the interpreter
 // lock is released while they work.
 #include <nanobind/eigen/dense.h>
-#include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/operators.h>
 #include <nanobind/stl/map.h>
@@ -12,8 +11,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -21,14 +18,12 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "bindings.h"
 #include "gpucast/fit/breakpoints.h"
-#include "gpucast/fit/cross_validation.h"
 #include "gpucast/fit/fit.h"
-#include "gpucast/fit/forecast.h"
 #include "gpucast/fit/robust.h"
+#include "gpucast/model/sharing.h"
 #include "gpucast/model/workload.h"
 
 namespace nb = nanobind;
@@ -539,6 +534,37 @@ void bind_forecast(nb::module_& m) {
   m.def("median_variance", &fit::median_variance, "count"_a,
         "Variance of the median of normal values, relative to one value's.");
   m.def("efficiency", &model::efficiency, "seconds_one_gpu"_a, "seconds"_a, "gpus"_a);
+}
+
+bool within(const Eigen::VectorXd& values, double least, double most) {
+  return (values.array() >= least).all() && (values.array() <= most).all();
+}
+
+Eigen::VectorXd slowdowns(const Eigen::VectorXd& instances, const Eigen::VectorXd& busy,
+                          const Eigen::VectorXd& switching, const Eigen::VectorXd& waiting,
+                          const Eigen::VectorXd& turning, const Eigen::VectorXd& crowding) {
+  const auto count = instances.size();
+  for (const Eigen::VectorXd* column : {&busy, &switching, &waiting, &turning, &crowding})
+    if (column->size() != count) throw std::invalid_argument("the arrays differ in length");
+  constexpr double many = 1e6;
+  if (!within(instances, 1, many) || !within(busy, 0, 1) || !within(switching, 0, many) ||
+      !within(waiting, 0, 1) || !within(turning, 0, many) || !within(crowding, 0, many)) {
+    throw std::invalid_argument(
+        "instances are 1 or more, busy and waiting from 0 to 1, all else 0 or more");
+  }
+  Eigen::VectorXd result(count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const model::Sharing sharing{busy[i], switching[i], waiting[i], turning[i], crowding[i]};
+    result[i] = sharing.slowdown(instances[i]);
+  }
+  return result;
+}
+
+void bind_sharing(nb::module_& m) {
+  m.def("sharing_slowdowns", &slowdowns, "instances"_a, "busy"_a, "switching"_a, "waiting"_a,
+        "turning"_a, "crowding"_a, nb::call_guard<nb::gil_scoped_release>(),
+        "T_k / T_1 of k instances at once on one GPU, a value per entry (model/sharing.h).\n\n"
+        "Raises ValueError: arrays of several lengths, values out of range.");
 }
 
 }  // namespace

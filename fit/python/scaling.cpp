@@ -9,20 +9,11 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
-#include <cmath>
-#include <cstdint>
 #include <stdexcept>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include "gpucast/fit/beyond.h"
 #include "gpucast/fit/scaling/mixture.h"
-#include "gpucast/model/scaling/catalogue.h"
-#include "gpucast/model/scaling/form.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -1,7 +1,6 @@
 #include "gpucast/fit/beyond.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "gpucast/fit/random.h"
 

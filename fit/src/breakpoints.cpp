@@ -1,7 +1,5 @@
 #include "gpucast/fit/breakpoints.h"
 
-#include <algorithm>
-#include <cmath>
 #include <compare>
 #include <limits>
 #include <map>

@@ -1,7 +1,5 @@
 #include "gpucast/fit/observations.h"
 
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <utility>

@@ -2,7 +2,6 @@
 
 #include <Eigen/Cholesky>
 #include <algorithm>
-#include <cmath>
 
 #include "gpucast/fit/random.h"
 

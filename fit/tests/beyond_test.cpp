@@ -4,11 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
-#include <cmath>
 #include <cstddef>
-#include <vector>
-
-#include "gpucast/fit/student_mixture.h"
 
 namespace gpucast::fit {
 namespace {

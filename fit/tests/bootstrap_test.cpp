@@ -1,13 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <set>
-#include <vector>
 
-#include "gpucast/fit/fit.h"
-#include "gpucast/fit/random.h"
 #include "synthetic.h"
 
 namespace gpucast::fit {

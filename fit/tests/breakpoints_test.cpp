@@ -2,12 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "gpucast/fit/estimate.h"
-#include "gpucast/fit/evaluate.h"
 #include "synthetic.h"
 
 namespace gpucast::fit {

@@ -1,16 +1,11 @@
 // One form with its processes, compared with dense normal distributions conditioned by inverses.
-#include "gpucast/fit/components/component_fit.h"
 
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
 #include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <limits>
 #include <numbers>
 #include <string_view>
-#include <vector>
 
 #include "components_synthetic.h"
 #include "gpucast/fit/components/component_mixture.h"
@@ -43,7 +38,7 @@ Form form_for(const model::StepModel& model, const Measured& measured) {
   return with_priors(model, cells, step_medians(measured), {});
 }
 
-// Covariances of the deviations from the form, entry by entry, as covariance.h has them.
+// Covariances of the deviations from the form, entry by entry, as component_form.h has them.
 MatrixXd deviations(const Sites& a, const MatrixXd& weights_a, const Sites& b,
                     const MatrixXd& weights_b, const LogAmplitudes& log_amplitudes) {
   const auto square = [&](Index amplitude) { return std::exp(2 * log_amplitudes[amplitude]); };

@@ -3,13 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
-#include <array>
-#include <cmath>
-#include <cstddef>
 #include <limits>
-#include <numbers>
 #include <utility>
-#include <vector>
 
 #include "gpucast/fit/components/visit_noise.h"
 #include "synthetic.h"

@@ -1,15 +1,9 @@
 // Visits of steps with known truth, for the tests of components/.
 #pragma once
 
-#include <Eigen/Core>
-#include <array>
-#include <cmath>
-#include <cstdint>
 #include <limits>
-#include <vector>
 
-#include "gpucast/fit/components/visits.h"
-#include "gpucast/model/step_model.h"
+#include "gpucast/fit/components/visit_noise.h"
 #include "synthetic.h"
 
 namespace gpucast::fit::components {

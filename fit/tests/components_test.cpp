@@ -2,13 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
-#include <cmath>
-#include <cstddef>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "components_synthetic.h"
 #include "gpucast/fit/components/component_mixture.h"

@@ -3,17 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "components_synthetic.h"
 #include "gpucast/fit/components/component_fit.h"
-#include "gpucast/fit/components/covariance.h"
-#include "gpucast/fit/log_normal.h"
+#include "gpucast/fit/correlation.h"
 #include "gpucast/model/poll.h"
 
 namespace gpucast::fit::components {

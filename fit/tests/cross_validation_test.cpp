@@ -1,16 +1,12 @@
-#include "gpucast/fit/cross_validation.h"
+#include "gpucast/fit/structure.h"
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cmath>
 #include <stdexcept>
-#include <vector>
 
 #include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/parallel.h"
 #include "gpucast/fit/robust.h"
-#include "gpucast/fit/structure.h"
 #include "synthetic.h"
 
 namespace gpucast::fit {

@@ -2,11 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
-#include "gpucast/fit/evaluate.h"
 #include "gpucast/fit/robust.h"
 #include "synthetic.h"
 

@@ -2,14 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "every_model.h"
-#include "synthetic.h"
 
 namespace gpucast::fit {
 namespace {

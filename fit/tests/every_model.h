@@ -1,13 +1,6 @@
 // Models of every combination of terms, with cells and points to evaluate them at.
 #pragma once
 
-#include <Eigen/Core>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "gpucast/fit/observations.h"
-#include "gpucast/model/step_model.h"
 #include "synthetic.h"
 
 namespace gpucast::fit {

@@ -1,10 +1,5 @@
-#include "gpucast/fit/forecast.h"
 
 #include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <vector>
 
 #include "synthetic.h"
 

@@ -1,10 +1,9 @@
-#include "gpucast/fit/nnls.h"
+#include "gpucast/fit/estimate.h"
 
 #include <gtest/gtest.h>
 
 #include <Eigen/QR>
 #include <limits>
-#include <vector>
 
 #include "synthetic.h"
 

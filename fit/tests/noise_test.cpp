@@ -1,12 +1,6 @@
-#include "gpucast/fit/noise.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
-#include "gpucast/fit/fit.h"
 #include "gpucast/fit/robust.h"
 #include "synthetic.h"
 

@@ -1,9 +1,6 @@
-#include "gpucast/fit/null_space.h"
+#include "gpucast/fit/identify.h"
 
 #include <gtest/gtest.h>
-
-#include <cmath>
-#include <vector>
 
 #include "gpucast/fit/evaluate.h"
 #include "synthetic.h"

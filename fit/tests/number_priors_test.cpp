@@ -2,12 +2,7 @@
 // decide the estimate, its errors and its replicates.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <vector>
-
 #include "gpucast/fit/estimate.h"
-#include "gpucast/fit/evaluate.h"
-#include "gpucast/fit/fit.h"
 #include "gpucast/fit/robust.h"
 #include "synthetic.h"
 
@@ -21,7 +16,7 @@ constexpr double true_particle = 1e-8;
 constexpr double true_growth = 2;
 constexpr double true_cache = 5e4;
 
-// The formulas of bent.h and parameter.h, written out again.
+// The formulas of terms/cpu.h and term.h, written out again.
 double host(double step, double particle, double growth, double cache, double n) {
   return step + n * particle * (1 + growth * n / (n + cache));
 }

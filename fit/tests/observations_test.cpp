@@ -1,14 +1,11 @@
-#include "gpucast/fit/observations.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <set>
 #include <stdexcept>
-#include <vector>
 
 #include "synthetic.h"
 

@@ -2,9 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <numbers>
 #include <stdexcept>
-#include <vector>
 
 #include "synthetic.h"
 

@@ -3,20 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <numbers>
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "gpucast/fit/random.h"
-#include "gpucast/fit/scaling/form_fit.h"
 #include "gpucast/fit/scaling/minimize.h"
 #include "gpucast/fit/scaling/mixture.h"
-#include "gpucast/fit/scaling/process.h"
 #include "gpucast/fit/student_mixture.h"
 
 namespace gpucast::fit::scaling {

@@ -2,15 +2,7 @@
 // skeleton is a step whose kernels only keep each GPU busy.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <span>
-#include <string>
-
 #include "gpucast/fit/estimate.h"
-#include "gpucast/fit/evaluate.h"
-#include "gpucast/fit/fit.h"
 #include "synthetic.h"
 
 namespace gpucast::fit {

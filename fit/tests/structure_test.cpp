@@ -1,13 +1,9 @@
-#include "gpucast/fit/structure.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <stdexcept>
-#include <vector>
 
 #include "gpucast/fit/evaluate.h"
-#include "gpucast/fit/fit.h"
 #include "synthetic.h"
 
 namespace gpucast::fit {

@@ -1,20 +1,12 @@
 // Data made from the paper's equations, written out again as an oracle: nothing here calls model/.
 #pragma once
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <functional>
-#include <numbers>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "gpucast/fit/fit.h"
 #include "gpucast/fit/observations.h"
 #include "gpucast/fit/random.h"
-#include "gpucast/model/step_model.h"
 
 namespace gpucast::fit::synthetic {
 

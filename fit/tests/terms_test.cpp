@@ -2,14 +2,7 @@
 // call model/.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <numbers>
-#include <string>
-#include <vector>
-
 #include "gpucast/fit/evaluate.h"
-#include "gpucast/fit/fit.h"
 #include "gpucast/fit/structure.h"
 #include "synthetic.h"
 

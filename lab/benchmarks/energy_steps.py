@@ -2,11 +2,11 @@
 
     python lab/benchmarks/energy_steps.py NAME N GPUS [SECONDS]
 
-Runs a program of ``energy.py`` on each of the first GPUS visible GPUs with its part of N, prints
-the time of each step (the mean of those in 5 ms) and, at the end, ``counter: J joules a step``: the
-power of the GPUs between the first and the last change of their NVML counters while steps ran,
-times the mean step time. `lab/gpu.sh measured-energy` runs it under `gpucast measure`, which reads
-the counters from outside and sees the program's start and end as well.
+Runs a program of ``energy.py`` on the first GPUS visible GPUs, with a part of N on each. Prints the
+step times (means over 5 ms) and, at the end, ``counter: J joules a step``: the GPUs' power between
+the first and the last change of their NVML counters while steps ran, times the mean step time.
+`lab/gpu.sh measured-energy` runs it under `gpucast measure`, which reads the counters from outside,
+including the program's start and end.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 Prints, for each group of steps over another path, with and without skeletons: median and 95th
 percentile of the errors, the coverage of the 90 % interval, and its half-width. Then, for each
 host, the coverage of intervals whose spread between hosts is learned from the other hosts alone, as
-for a new host; and the constants of paths/other_path.py from all hosts. Exits with status 1 if a
+for a new host; and the constants of paths/skeletons.py from all hosts. Exits with status 1 if a
 target is missed: 85 % of the cells of held-out hosts covered, by skeletons and by transfers; on
 h200-x2, with skeletons, a median error of 3 % (claret) and 5 % (tuned).
 """
@@ -32,7 +32,7 @@ from gpucast.errors import InputError
 from gpucast.model.fitted import Model
 from gpucast.model.intervals import T90
 from gpucast.model.other_path import OnOtherPath
-from gpucast.paths.other_path import BEYOND
+from gpucast.paths.skeletons import BEYOND
 from gpucast.paths.what_if import Launch
 from gpucast.util.tables import print_table
 

@@ -5,13 +5,9 @@
 
 #include <array>
 #include <bit>
-#include <cstdint>
 #include <random>
-#include <span>
-#include <string>
 #include <string_view>
 
-#include "physics/system.h"
 #include "schedule/schedule.h"
 
 namespace gpucast::mdapp::test {

@@ -1,5 +1,4 @@
 // Quantities that a run of some hundred steps conserves.
-#include <gtest/gtest.h>
 
 #include <cmath>
 

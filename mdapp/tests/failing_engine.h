@@ -1,11 +1,6 @@
 // The host engine with devices that fail after a number of operations, counted over all of them.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <utility>
-#include <vector>
-
 #include "engine/engine.h"
 
 namespace gpucast::mdapp::test {

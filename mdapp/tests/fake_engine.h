@@ -1,15 +1,8 @@
 // Engine and stepper without any device, for tests of the layers above.
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "engine/engine.h"
-#include "physics/system.h"
 #include "schedule/schedule.h"
 
 namespace gpucast::mdapp::test {

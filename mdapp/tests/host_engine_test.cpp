@@ -1,15 +1,8 @@
-#include <gtest/gtest.h>
 
-#include <memory>
 #include <stdexcept>
-#include <vector>
 
 #include "common.h"
-#include "engine/engine.h"
 #include "engine/host/host_device.h"
-#include "physics/integrator.h"
-#include "physics/system.h"
-#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 namespace {

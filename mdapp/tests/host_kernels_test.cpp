@@ -1,10 +1,4 @@
 // The host's force kernels against forces in double precision at the same positions.
-#include "kernels/host/host_kernels.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
 
 #include "common.h"
 #include "kernels/host/vector_kernel.h"

@@ -1,15 +1,11 @@
 #include "physics/integrator.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <functional>
 #include <limits>
 
 #include "common.h"
 #include "physics/observables.h"
-#include "physics/salt.h"
-#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

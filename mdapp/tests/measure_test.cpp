@@ -1,14 +1,11 @@
 #include "app/measure.h"
 
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "common.h"
 #include "fake_engine.h"
 #include "gpucast/support/errors.h"
-#include "gpucast/support/progress.h"
 #include "physics/observables.h"
 
 namespace gpucast::mdapp {

@@ -1,13 +1,9 @@
-#include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
-#include <random>
 
 #include "common.h"
 #include "physics/observables.h"
 #include "physics/pair.h"
-#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

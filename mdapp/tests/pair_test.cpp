@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
 #include <numbers>
 #include <random>
 #include <stdexcept>
@@ -12,7 +11,6 @@
 #include "physics/motion.h"
 #include "physics/pair.h"
 #include "physics/reference.h"
-#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -1,9 +1,7 @@
 #include "app/plan.h"
 
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <future>

@@ -1,12 +1,7 @@
 #include "physics/reference.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "common.h"
 #include "physics/pair.h"
-#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "physics/motion.h"
-#include "physics/particle.h"
 
 namespace gpucast::mdapp {
 namespace {

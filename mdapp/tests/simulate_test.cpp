@@ -6,7 +6,6 @@
 
 #include "fake_engine.h"
 #include "physics/observables.h"
-#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -1,14 +1,10 @@
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "common.h"
 #include "failing_engine.h"
-#include "physics/observables.h"
 #include "physics/reference.h"
-#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -2,15 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
-#include <stdexcept>
 
-#include "physics/observables.h"
 #include "physics/reference.h"
-#include "physics/salt.h"
-#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

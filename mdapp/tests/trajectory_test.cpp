@@ -1,5 +1,4 @@
 // Particles move on bitwise the same paths, whatever computes the steps.
-#include <gtest/gtest.h>
 
 #include "common.h"
 

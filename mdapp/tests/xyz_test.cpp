@@ -1,12 +1,7 @@
 #include "physics/xyz.h"
 
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "common.h"
 #include "gpucast/support/errors.h"
-#include "physics/system.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -1,13 +1,6 @@
 // Devices whose copies and launches take exactly what a test says.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "engine/engine.h"
 
 namespace gpucast::microbench::test {

@@ -1,10 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <fstream>
-
 #include "engine/engine.h"
-#include "engine/loop.h"
 #include "engine/numa.h"
 
 namespace gpucast::microbench {

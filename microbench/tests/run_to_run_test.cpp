@@ -2,11 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-#include <sstream>
-
-#include "gpucast/support/errors.h"
-
 namespace gpucast::microbench {
 namespace {
 

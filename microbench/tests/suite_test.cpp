@@ -1,4 +1,3 @@
-#include "measure/suite.h"
 
 #include <gtest/gtest.h>
 

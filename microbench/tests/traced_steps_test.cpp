@@ -1,5 +1,4 @@
 // Files of calls, and steps made from them.
-#include "engine/traced_steps.h"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +6,9 @@
 #include <mutex>
 #include <numeric>
 #include <sstream>
-#include <stdexcept>
-#include <string>
 #include <string_view>
 
 #include "engine/engine.h"
-#include "gpucast/support/errors.h"
 
 namespace gpucast::microbench {
 namespace {

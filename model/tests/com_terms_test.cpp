@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <set>
-#include <vector>
 
 namespace gpucast::model {
 namespace {

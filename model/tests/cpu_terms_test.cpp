@@ -1,4 +1,3 @@
-#include "gpucast/model/terms.h"
 
 #include <gtest/gtest.h>
 

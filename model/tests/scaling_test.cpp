@@ -1,16 +1,10 @@
 // Scaling terms compared with values computed by hand, and their combination by a form.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "gpucast/model/scaling/catalogue.h"
 #include "gpucast/model/scaling/form.h"
 
 namespace gpucast::model::scaling {

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "gpucast/model/step_model.h"
 
 namespace gpucast::model {

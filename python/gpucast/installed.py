@@ -34,4 +34,4 @@ def program(name: str) -> str | None:
     """Return a program's path: next to this Python, where the package installed it, or in PATH."""
     beside = [Path(sys.executable).parent, *(prefix / "bin" for prefix in prefixes())]
     there = (str(folder / name) for folder in beside)
-    return next((each for each in there if os.access(each, os.X_OK)), None) or shutil.which(name)
+    return next((file for file in there if os.access(file, os.X_OK)), None) or shutil.which(name)

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <csignal>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
 

@@ -1,7 +1,6 @@
 // Prints a record of every kind, for tests of the readers.
 #include <cstdio>
 #include <exception>
-#include <nlohmann/json.hpp>
 
 #include "gpucast/records/record_file.h"
 #include "sample_records.h"

@@ -1,14 +1,10 @@
-#include "gpucast/records/records.h"
 
-#include <gtest/gtest.h>
 #include <unistd.h>
-#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <limits>
 #include <sstream>
 
-#include "gpucast/records/this_machine.h"
 #include "refused.h"
 #include "sample_records.h"
 

@@ -1,11 +1,7 @@
 // One record of every kind, with every field set.
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <vector>
-
 #include "gpucast/records/records.h"
-#include "gpucast/records/this_machine.h"
 
 namespace gpucast::records::sample {
 

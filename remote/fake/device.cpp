@@ -5,8 +5,6 @@
 #include <sys/stat.h>
 
 #include <cstring>
-#include <string>
-#include <utility>
 
 #include "protocol/ranges.h"
 

@@ -20,8 +20,6 @@ class Device {
  public:
   explicit Device(const Settings& settings);
   ~Device();
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
 
   // ---- memory ----
   CUresult allocate(CUdeviceptr& address, std::size_t bytes);

@@ -3,14 +3,10 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <iterator>
-#include <stdexcept>
-#include <thread>
 
 namespace gpucast::fake {
 

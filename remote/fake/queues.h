@@ -28,10 +28,7 @@ struct Stream {
 
 class Queues {
  public:
-  Queues() = default;
   ~Queues();
-  Queues(const Queues&) = delete;
-  Queues& operator=(const Queues&) = delete;
 
   Stream& legacy() { return legacy_; }
   // Queues the body behind the stream's work and `also`.

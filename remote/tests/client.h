@@ -152,6 +152,21 @@ class OverServers : public testing::Test {
 class OverSizes : public OverServers, public testing::WithParamInterface<std::size_t> {};
 inline auto way_sizes() { return testing::Values(4096, 300'000, std::size_t{4} << 20); }
 
+// Forks; returns 0 in the child, which is killed if it hangs.
+inline pid_t begin_child() {
+  constexpr unsigned patience = 60;  // s
+  const pid_t child = ::fork();
+  if (child == 0) ::alarm(patience);
+  return child;
+}
+
+// Returns the exit status, or minus the number of the signal that killed the child.
+inline int status_of(pid_t child) {
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
 // The counters of an entry point in a separate process, which runs the body and ends.
 class Counted {
  public:
@@ -160,14 +175,9 @@ class Counted {
     const std::string file =
         testing::TempDir() + "counters-" + std::to_string(::getpid()) + ".jsonl";
     ::setenv("GPUCAST_REMOTE_COUNTERS", file.c_str(), 1);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(60);
-      std::exit(body() ? 0 : 1);
-    }
-    int status = 1;
-    ::waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0);
+    const pid_t child = begin_child();
+    if (child == 0) std::exit(body() ? 0 : 1);
+    EXPECT_EQ(status_of(child), 0);
     std::ifstream lines(file);
     for (std::string line; std::getline(lines, line);)
       if (line.find(std::string("\"") + entry_point + "\"") != std::string::npos) line_ = line;

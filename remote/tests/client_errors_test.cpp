@@ -2,10 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <thread>
 
 #include "tests/client.h"
 #include "tests/pairs.h"
@@ -150,8 +147,7 @@ TEST(RegisteredMemory, HasToHoldTheWholeCopy) {
   EXPECT_OK(cudaHostUnregister(host.data()));
 }
 
-// ---- host memory that a GPU would have to reach is refused with its name, and nothing else ends
-// ----
+// ---- host memory that a GPU would have to reach is refused with its name, and nothing ends ----
 
 class HostMemory : public OverServers {
  protected:

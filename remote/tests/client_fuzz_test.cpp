@@ -2,9 +2,7 @@
 // test-rest); no call hangs, and exactly one line says why the server was given up.
 // GPUCAST_FUZZ_MESSAGES=1000000 takes minutes.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #ifdef __SANITIZE_ADDRESS__

@@ -4,15 +4,9 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <latch>
-#include <string>
 #include <thread>
 
 #include "tests/client.h"
@@ -27,21 +21,6 @@ namespace gpucast::remote {
 namespace {
 
 class ClientProcess : public OverServers {};
-
-// Forks; returns 0 in the child, which is killed if it hangs.
-pid_t begin_child() {
-  constexpr unsigned patience = 60;  // s
-  const pid_t child = ::fork();
-  if (child == 0) ::alarm(patience);
-  return child;
-}
-
-// Returns the exit status, or minus the number of the signal that killed the child.
-int status_of(pid_t child) {
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
 
 // Ends a child, which only has this thread. A leak checker would report what other threads held.
 [[noreturn]] void end_child(bool right) {

@@ -2,16 +2,10 @@
 // those of one stream. If a connection dies in the middle, they end with a line.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <memory>
 #include <ostream>
 #include <random>
-#include <string>
-#include <vector>
 
 #include "tests/client.h"
 #include "tests/proxy.h"

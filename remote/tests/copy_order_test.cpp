@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "tests/client.h"
 #include "tests/saxpy.h"

@@ -4,16 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "tests/client.h"
-#include "tests/own_folder.h"
 
 namespace gpucast::remote {
 namespace {

@@ -1,10 +1,8 @@
 // The properties of the fake driver that other tests rely on.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <future>
-#include <stdexcept>
 
 #include "fake/driver.h"
 

@@ -6,11 +6,6 @@
 
 #include <cstdlib>
 #include <future>
-#include <memory>
-#include <stdexcept>
-#include <vector>
-
-#include "server/driver.h"
 
 namespace gpucast::remote::server {
 namespace {

@@ -2,18 +2,13 @@
 // what came before, and later work sees theirs.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <future>
-#include <string>
-#include <vector>
 
 #include "tests/client.h"
 #include "tests/saxpy.h"
@@ -145,12 +140,10 @@ TEST(HostFunctionsAndProcesses, AChildHasNoneOfThem) {
   std::function<void()> body = [&] { go.get_future().wait(); };
   const Stream stream(0);
   ASSERT_OK(cudaLaunchHostFunc(stream, call, &body));
-  const pid_t child = ::fork();
+  const pid_t child = begin_child();
   if (child == 0)
     ::_exit(cudaLaunchHostFunc(stream, call, &body) == cudaErrorInitializationError ? 0 : 1);
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(status_of(child), 0);
   go.set_value();
   stream.wait();
 }
@@ -185,7 +178,7 @@ TEST(HostFunctionsAndProcesses, AProgramThatEndsWaitsForNone) {
     ::pause();
   };
   std::fflush(stdout);
-  const pid_t child = ::fork();
+  const pid_t child = begin_child();
   if (child == 0) {
     cudaStream_t stream = nullptr;
     cudaStreamCreate(&stream);
@@ -194,10 +187,7 @@ TEST(HostFunctionsAndProcesses, AProgramThatEndsWaitsForNone) {
     begun.get_future().wait();
     std::exit(7);
   }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_EQ(status_of(child), 7);
 }
 
 }  // namespace

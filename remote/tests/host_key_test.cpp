@@ -5,12 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <fstream>
 #include <set>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "tests/own_folder.h"
 

@@ -5,10 +5,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <csignal>
-#include <cstring>
 #include <random>
 
 namespace gpucast::remote::server {

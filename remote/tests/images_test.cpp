@@ -2,15 +2,11 @@
 // images, which never cause reads beyond their end. AddressSanitizer checks that (make test-rest).
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "images/compression.h"
 #include "images/kernel_parameters.h"

@@ -4,10 +4,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
-#include <ostream>
 
 namespace gpucast::remote::server {
 namespace {
@@ -72,26 +70,26 @@ std::string read_all_of(int descriptor) {
 }
 
 void is_never_waited_for(const Ends& ends) {
-  LogLines lines(ends.writing.get());
-  std::ostream log(&lines);
+  Log log(ends.writing.get());
   constexpr int many = 100'000;  // more than any of the channels holds
   for (int k = 0; k < many; ++k)
-    log << "line " << k << '\n' << std::flush;
+    log.say("line " + std::to_string(k));
   const std::string before = read_all_of(ends.reading.get());
-  EXPECT_EQ(before.substr(0, 14), "line 0\nline 1\n");
-  log << "again\n" << std::flush;
-  log << "and again\n" << std::flush;
+  EXPECT_TRUE(before.starts_with("gpucast-gpu-server: line 0\ngpucast-gpu-server: line 1\n"));
+  log.say("again");
+  log.say("and again");
   const std::string after = read_all_of(ends.reading.get());
-  EXPECT_NE(after.find(" lines were lost: nobody read this log\nagain\nand again\n"),
+  EXPECT_NE(after.find(" lines were lost: nobody read this log\ngpucast-gpu-server: again\n"
+                       "gpucast-gpu-server: and again\n"),
             std::string::npos);
 }
 
-TEST(LogLines, OfAPipeThatNobodyReadsAreLostAndCounted) { is_never_waited_for(a_pipe()); }
-TEST(LogLines, OfASocketThatNobodyReadsAreLostAndCounted) { is_never_waited_for(a_socket()); }
+TEST(Log, OfAPipeThatNobodyReadsAreLostAndCounted) { is_never_waited_for(a_pipe()); }
+TEST(Log, OfASocketThatNobodyReadsAreLostAndCounted) { is_never_waited_for(a_socket()); }
 
-TEST(LogLines, LeaveTheFileAsItIsToOthersWhoHaveIt) {
+TEST(Log, LeaveTheFileAsItIsToOthersWhoHaveIt) {
   const Ends ends = a_pipe();
-  LogLines lines(ends.writing.get());
+  const Log log(ends.writing.get());
   EXPECT_EQ(::fcntl(ends.writing.get(), F_GETFL) & O_NONBLOCK, 0);
 }
 

@@ -50,8 +50,6 @@ class LyingServer {
     for (std::thread& thread : serving_)
       thread.join();
   }
-  LyingServer(const LyingServer&) = delete;
-  LyingServer& operator=(const LyingServer&) = delete;
 
   Endpoint endpoint() const { return {.host = "127.0.0.1", .port = std::to_string(port_)}; }
   std::size_t sent() const { return sent_; }
@@ -84,14 +82,10 @@ class LyingServer {
   void serve(Connection& connection, std::uint64_t seed) {
     Noise noise(seed);
     const Deadline deadline = Clock::now() + std::chrono::seconds(60);
-    std::array<std::byte, Hello::size> heard{};
-    read_all(connection, heard, deadline);
-    const auto hello = decode<Hello>(heard);
+    const auto hello = read_message<Hello>(connection, deadline);
     Challenge challenge{.security = Security::plain};
     write_all(connection, packed(challenge), {}, deadline);
-    std::array<std::byte, Answer::size> answered{};
-    read_all(connection, answered, deadline);
-    const auto answer = decode<Answer>(answered);
+    const auto answer = read_message<Answer>(connection, deadline);
     Welcome welcome;
     welcome.mac = prove(secret_.plain, Side::server, hello, challenge.nonce, answer.nonce);
     write_all(connection, packed(welcome), {}, deadline);

@@ -9,7 +9,6 @@
 #include <iterator>
 #include <random>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "protocol/wire.h"

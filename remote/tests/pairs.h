@@ -16,13 +16,22 @@
 
 namespace gpucast::remote {
 
-struct Pair {
-  Pair() {
+// The descriptors of a pair of Unix sockets.
+struct Lines {
+  Lines() {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
-    here = adopt_descriptor(ends[0]);
-    there = adopt_descriptor(ends[1]);
+    here = support::Descriptor(ends[0]);
+    there = support::Descriptor(ends[1]);
   }
+  support::Descriptor here;
+  support::Descriptor there;
+};
+
+struct Pair {
+  explicit Pair(Lines lines = {})
+      : here(adopt_descriptor(lines.here.release())),
+        there(adopt_descriptor(lines.there.release())) {}
   std::unique_ptr<Connection> here;
   std::unique_ptr<Connection> there;
 };

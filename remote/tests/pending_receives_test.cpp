@@ -3,12 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <atomic>
-#include <chrono>
 #include <future>
-#include <optional>
-#include <thread>
 
 namespace gpucast::remote::client {
 namespace {

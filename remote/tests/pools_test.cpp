@@ -2,10 +2,6 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdint>
-#include <cstdlib>
-
 #include "tests/client.h"
 
 namespace gpucast::remote {

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -52,8 +51,6 @@ class Proxy {
     for (std::thread& thread : passing_)
       thread.join();
   }
-  Proxy(const Proxy&) = delete;
-  Proxy& operator=(const Proxy&) = delete;
 
   const std::string& address() const { return address_; }
   bool has_cut() const { return has_cut_; }

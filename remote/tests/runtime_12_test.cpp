@@ -4,12 +4,8 @@
 #include <gtest/gtest.h>
 #include <vector_types.h>
 
-#include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <string>
-#include <vector>
 
 #include "tests/server_process.h"
 

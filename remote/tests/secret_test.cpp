@@ -6,28 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 #include <numeric>
 #include <random>
-#include <string>
-#include <vector>
 
-#include "security/key.h"
 #include "tests/own_folder.h"
 
 namespace gpucast::remote {
 namespace {
-
-std::string hex(const Digest& digest) {
-  std::string result;
-  for (const std::uint8_t byte : digest) {
-    const char* digits = "0123456789abcdef";
-    result += digits[byte / 16];
-    result += digits[byte % 16];
-  }
-  return result;
-}
 
 std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
 

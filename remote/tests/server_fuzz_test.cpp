@@ -3,8 +3,6 @@
 // client's memory stays unchanged. GPUCAST_FUZZ_MESSAGES=1000000 takes minutes.
 #include <gtest/gtest.h>
 
-#include <array>
-
 #include "tests/hostile_client.h"
 #include "tests/noise.h"
 #include "tests/sessions.h"

@@ -2,12 +2,8 @@
 #include <cuda.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "tests/pairs.h"
 #include "tests/sessions.h"

@@ -3,10 +3,6 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstring>
-#include <vector>
-
 #include "images/compression.h"
 #include "security/key.h"
 #include "server/modules.h"

@@ -5,10 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <stdexcept>
 #include <string>
 

@@ -4,11 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <cstring>
 #include <thread>
-#include <vector>
 
 #include "tests/client.h"
 #include "tests/pairs.h"

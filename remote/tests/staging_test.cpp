@@ -4,14 +4,10 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <deque>
 #include <memory>
 #include <random>
 #include <set>
-#include <utility>
-#include <vector>
 
 #include "server/streams.h"
 

@@ -4,12 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <random>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "tests/pairs.h"
 #include "transport/carriers.h"

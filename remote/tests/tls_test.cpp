@@ -7,14 +7,10 @@
 #include <openssl/ssl.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
-#include <memory>
 #include <random>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "tests/noise.h"
 

@@ -1,13 +1,9 @@
 // Messages survive encoding and decoding; other bytes are refused, whatever they are.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <random>
-#include <utility>
 
 #include "protocol/calls.h"
-#include "protocol/handshake.h"
-#include "protocol/limits.h"
 
 namespace gpucast::remote {
 namespace {

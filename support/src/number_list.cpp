@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <optional>
-#include <string>
 #include <unordered_set>
 
 #include "gpucast/support/errors.h"

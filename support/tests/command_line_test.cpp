@@ -1,7 +1,5 @@
 #include "gpucast/support/command_line.h"
 
-#include <gtest/gtest.h>
-
 #include <sstream>
 
 #include "gpucast/support/context.h"

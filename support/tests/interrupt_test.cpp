@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <thread>
-
 namespace gpucast::support {
 namespace {
 

@@ -2,9 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <random>
-#include <stdexcept>
 #include <utility>
 
 namespace gpucast::support {

@@ -1,9 +1,6 @@
 #include "gpucast/support/number_list.h"
 
-#include <gtest/gtest.h>
-
 #include "gpucast/schema/vocabulary.h"
-#include "gpucast/support/errors.h"
 #include "gpucast/support/parse_word.h"
 #include "refused.h"
 

@@ -2,10 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <random>
-
-#include "gpucast/support/median.h"
 
 namespace gpucast::support {
 namespace {

@@ -1,4 +1,4 @@
-"""What is said beside a forecast that one must not simply believe."""
+"""Caveats shown with a forecast."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_forecasts_of_more_gpus_say_how_well_those_measured_could_be_forecast() 
 
 
 def test_an_error_of_a_nearer_forecast_is_not_passed_off_as_that_of_a_farther_one() -> None:
-    """1, 2 and 4 GPUs were timed: 8 lie as far beyond 4 as 4 beyond 2, 16 do not."""
+    """1, 2 and 4 GPUs were timed: 8 are as far beyond 4 as 4 are beyond 2, but 16 are not."""
     model = with_quality(held_out_gpus_error=0.03, held_out_n_error=0.04)
     text = "beyond 4 GPUs: forecasts without N = 4 missed it by 3 %"
     assert said(model, [96_000], [8]) == [text]
@@ -47,7 +47,7 @@ def test_an_error_of_a_nearer_forecast_is_not_passed_off_as_that_of_a_farther_on
 
 
 def test_what_no_gpu_had_is_said_not_to_have_been_tried() -> None:
-    """1,067,000 were timed on 4 GPUs alone: a GPU had 409,000 at most."""
+    """1,067,000 were timed on 4 GPUs only, so that a GPU had at most 409,000."""
     every = md()
     cells = every.scaling.cells
     rows = zip(cells.n, cells.gpus, cells.seconds, strict=True)
@@ -73,7 +73,7 @@ def test_what_no_gpu_had_is_said_not_to_have_been_tried() -> None:
 
 
 def test_gpus_of_several_hosts_are_named_where_one_host_alone_was_measured() -> None:
-    """4 GPUs were timed at most; nodes are not known where the records do not say."""
+    """At most 4 GPUs were timed; nodes are unknown unless the records state them."""
 
     def told(model: Model, gpus: list[int], per_host: int | None) -> list[str]:
         n, counts = (np.asarray(values, dtype=float) for values in outer([96_000], gpus))
@@ -99,7 +99,7 @@ def test_gpus_of_several_hosts_are_named_where_one_host_alone_was_measured() -> 
     assert text(4, 2) not in told(md(), [4], 2)  # 4 at 2 a host were timed on two
     assert told(on([1, 1, 1]), [4], 2)[0] == text(4, 2)  # the records say: on one
     assert text(8, 2) not in told(on([1, 1, 2]), [8], 4)
-    # How many a host has is not known: beyond those that were timed on one it may take several.
+    # If the GPUs per host are unknown, more GPUs than were timed on one may take several.
     maybe = "all measured within one host: if 8 GPUs take several, the network between them was "
     assert any(text_.startswith(maybe) for text_ in told(on([1, 1, 1]), [1, 8], None))
     for model, count in ((on([1, 1, 1]), 4), (on([1, 1, 2]), 8), (md(), 8)):
@@ -189,7 +189,7 @@ def test_a_form_that_is_off_beyond_noise_is_said() -> None:
         assert said(model, [8_000], [2]) == []
         off = replace(model, noise=replace(model.noise, between_cells=0.2))
         texts.append(said(off, [8_000], [2]))
-    # What averages over forms follows the times where no form does.
+    # A mixture follows the times where no form does.
     assert texts == [["the form is off by 20 % beyond noise"], []]
 
 

@@ -28,7 +28,7 @@ def test_ratios_are_those_of_the_truths(models: tuple[Model, Model]) -> None:
         assert row["ratio"] == pytest.approx(row["second"] / row["first"])
         assert row["ratio"] == pytest.approx(truth, rel=0.05)
         assert row["low"] < row["ratio"] < row["high"]
-    # Small n wait for the network: there native is faster beyond doubt.
+    # Small n wait for the network: native is faster there beyond doubt.
     assert rows[0]["probability_first_faster"] > 0.99
 
 

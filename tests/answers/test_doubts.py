@@ -1,4 +1,4 @@
-"""Answers that are not known well enough say so, and name the cell that would settle them."""
+"""Uncertain answers say so, and name the cell that would settle them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 import gpucast as gc
 from command_line import Run, only_json
 from gpucast.answers.caveats import caveats
-from gpucast.answers.doubts import of_best
-from gpucast.model.by_form import by_form
+from gpucast.answers.doubts import by_form, of_best
 from gpucast.model.fitted import Model
 from made_data import dataset
 from other_programs import COUNTS, SIZES, cutoff, fitted, md, records
@@ -20,7 +19,7 @@ SMALL = 96_000.0
 
 
 def known_also(n: float, gpus: int) -> Model:
-    """The fit of ``md`` with one cell more, a step of the true program."""
+    """The fit of ``md`` with another cell, a step of the true program."""
     cell = {"kind": "step", "machine": "m", "path": "native", "n": n, "gpus": gpus,
             "program": "md", "unit": "atoms", "seconds": [cutoff(n, gpus)] * 3}  # fmt: skip
     more = dataset([{"kind": "machine", "id": "m"}, cell]).steps
@@ -41,7 +40,7 @@ def test_nothing_is_said_of_what_is_known_well() -> None:
 
 @pytest.mark.parametrize("gpus", [16, 32])
 def test_a_time_that_may_be_anything_names_a_cell_that_narrows_it_as_it_says(gpus: int) -> None:
-    """1, 2 and 4 GPUs were timed. The program's true time of the cell named is added to them."""
+    """1, 2 and 4 GPUs were timed; the program's true time in the named cell is added."""
     (doubt,) = gc.doubts(md(), SMALL, gpus)
     assert doubt.fold == pytest.approx(fold(md(), SMALL, gpus))
     assert doubt.fold > 4
@@ -69,7 +68,7 @@ def test_how_far_is_too_far_is_the_users_to_say() -> None:
 
 
 def test_forms_that_fit_alike_are_named_where_they_make_the_interval_wide() -> None:
-    """One size was timed, and 4 GPUs: does what does not shrink grow with the size?"""
+    """One size was timed, up to 4 GPUs: does the constant part of a step grow with the size?"""
     few = 12_000.0
     model = fitted(records(sizes=[few]))
     (doubt,) = gc.doubts(model, 1e5, 4)
@@ -94,7 +93,7 @@ def test_forms_by_themselves_average_to_the_forecast() -> None:
 
 
 def test_a_best_count_that_loses_much_by_not_being_the_best_is_in_doubt() -> None:
-    """16 and 32 GPUs seem as fast, and either may be twice as slow."""
+    """16 and 32 GPUs seem equally fast, and either may be twice as slow."""
     counts = [1, 2, 4, 8, 16, 32]
     doubt = of_best(md(), md().best_counts([SMALL], counts), counts)
     assert doubt is not None

@@ -53,7 +53,7 @@ def test_weak_scaling_keeps_the_size_of_a_gpu_and_compares_times() -> None:
 
 
 def test_the_usual_weak_scaling_is_what_was_measured_on_most_counts() -> None:
-    # 24,000 on 1 and 96,000 on 4 GPUs are the only sizes a GPU that were measured twice.
+    # 24,000 on 1 and 96,000 on 4 GPUs are the only sizes per GPU that were measured twice.
     sweep = scaling.weak(md())
     assert sweep.n[0] / sweep.gpus[0] == 24_000
 
@@ -74,7 +74,7 @@ def test_its_probability_is_a_share_of_the_models_draws() -> None:
     answer = scaling.sensible_count(model, N, range(1, 17), 0.6)
     times = model.draws(np.full(2, float(N)), np.array([1.0, answer["gpus"]]), model.draw_count)
     efficient = times[:, 0] / (answer["gpus"] * times[:, 1]) >= 0.6
-    # Draws of two cells are others than those of sixteen.
+    # Draws of two cells differ from those of sixteen.
     assert answer["probability"] == pytest.approx(efficient.mean(), abs=0.12)
     assert scaling.sensible_count(model, N, [1, 2], 1.0)["probability"] == 1.0
     surer = scaling.sensible_count(model, N, range(1, 17), 0.6)["sure_gpus"]
@@ -154,7 +154,7 @@ def test_hours_and_their_interval_are_those_of_a_plan() -> None:
     machine = {"name": "m", "gpus": 4, "gpu_counts": [4]}
     values = {"machines": [machine], "jobs": [{"name": "j", "n": N, "steps": 10**8}]}
     option = gc.plan(values, {"m": md()}).content["jobs"][0]["fastest"]
-    # A plan believes what was measured, a proposal shows what was forecast.
+    # A plan uses measured times, a proposal shows forecasts.
     of_plan = [option[key] / option["seconds"] for key in ("low", "high")]
     best, ends = job["gpu_hours"], [job["gpu_hours_low"], job["gpu_hours_high"]]
     assert [end / best for end in ends] == pytest.approx(of_plan, rel=0.02)
@@ -163,7 +163,7 @@ def test_hours_and_their_interval_are_those_of_a_plan() -> None:
 
 def test_runs_are_cut_into_jobs_that_the_queue_lets_end() -> None:
     step = float(md().forecast(N, 4).seconds[0])
-    # A hundred hours in jobs of 24 of which the first goes by before a step: five of 20 and one.
+    # A hundred hours in jobs of 24, whose first four pass before a step: five of 20 and one.
     asked = Asked(
         n=[N], at=4, steps=round(100 * HOUR / step), queue_limit=24 * HOUR, setup=HOUR, reserve=0
     )

@@ -25,7 +25,7 @@ STEP = {"n": np.array([64.0]), "gpus": np.array([4.0]), "seconds": np.array([0.5
     [
         ({"units": ("samples", 1.0)}, "units_per_second", 128.0),
         ({"units": ("tokens", 1000.0)}, "units_per_second", 128_000.0),
-        # 1e15 in half a second on four GPUs of 1e15 a second
+        # 1e15 in half a second on four GPUs with 1e15 a second
         ({"flops": 1e15, "peak_flops": 1e15}, "mfu", 0.5),
         ({"units": ("tokens", 1000.0), "flops": 1e10, "peak_flops": 1e15}, "mfu", 0.32),
         # 1.80 an hour: 2 GPU seconds are 0.001, for 64 samples
@@ -119,6 +119,6 @@ def test_a_page_shows_the_same_work_on_each_gpu(run: Run, tmp_path: Path) -> Non
 
 
 def test_a_share_of_the_peak_above_all_is_a_mistake_in_a_unit() -> None:
-    of = Throughput(units=("samples", 1.0), flops=1e12, peak_flops=312.0)
+    throughput = Throughput(units=("samples", 1.0), flops=1e12, peak_flops=312.0)
     with pytest.raises(InputError, match="not in Tflop"):
-        of.columns(np.array([8.0]), np.array([1.0]), np.array([0.1]))
+        throughput.columns(np.array([8.0]), np.array([1.0]), np.array([0.1]))

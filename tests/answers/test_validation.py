@@ -1,4 +1,4 @@
-"""A model held against measurements, with numbers worked by hand."""
+"""A model compared with measurements, with numbers worked out by hand."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_errors_are_of_the_median_of_each_cell(model: Model) -> None:
 
 
 def test_a_kind_of_gpu_is_held_against_steps_on_it_alone(model: Model) -> None:
-    """Times of other GPUs in a table are none of a forecast of its H100."""
+    """Times of other GPUs in a table do not affect the forecast of its H100."""
     there = machine(name="h")
     there["gpus"][0]["name"] = "NVIDIA H100 80GB HBM3"
     moved = gc.what_if(model, kind="H100-SXM5", from_kind="A100-SXM4-80GB")
@@ -160,14 +160,14 @@ def test_steps_are_of_the_kind_that_the_model_was_fitted_to() -> None:
     assert gc.validate(model, both)["median_relative_error"] < 0.1
     other = gc.validate(model, both, memory="pageable")
     assert other["median_relative_error"] == pytest.approx(2 / 3, abs=0.1)
-    # A model that says nothing of its steps' memory cannot choose.
+    # A model without the memory of its steps cannot choose.
     silent = replace(model, data=replace(model.data, memory=None))
     with pytest.raises(gc.InputError, match="memory: there are several: pinned, pageable"):
         gc.validate(silent, both)
 
 
 def test_cells_that_were_left_out_are_judged_and_those_fitted_are_not() -> None:
-    """A cell left out a hundred times too slow: it disturbs no fit, and its error is seen."""
+    """A held-out cell, a hundred times too slow, does not disturb the fit; its error shows."""
     rng = np.random.default_rng(3)
     good = steps(NATIVE.seconds, rng, gpus=[1, 2, 3])
     bad = steps(lambda n, g: 100 * NATIVE.seconds(n, g), rng, n=[8000], gpus=[4])

@@ -17,7 +17,7 @@ COUNTS = (1, 2, 4, 8, 1024)
 
 
 def foreign(n: float, gpus: int, **other: object) -> dict[str, object]:
-    """A step of another program, of which a hundredth is noise."""
+    """A step of another program, with 1 % noise."""
     times = [n / gpus * 1e-9 * factor + 0.01 for factor in (1.0, 1.01, 0.99)]
     record = step(1, gpus, times, program="warp", unit="cells", **other)
     bare = {key: value for key, value in record.items() if key not in ("schedule", "kernel")}

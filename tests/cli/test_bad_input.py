@@ -1,6 +1,6 @@
-"""What users get wrong.
+"""User errors.
 
-One line that says what and where, exit status 2 and nothing written; or, where the answer is still
+They give one line that says what and where, exit status 2 and no output; or, if the answer is still
 right, the answer with a warning.
 """
 
@@ -89,7 +89,7 @@ def test_wrong_records_are_refused_in_one_line(name: str, run: Run, tmp_path: Pa
 
 
 def answered(finished: tuple[int, str, str], *parts: str) -> dict[str, Any]:
-    """The answer of a command that warned of these."""
+    """The answer of a command that gave these warnings."""
     status, out, err = finished
     assert status == 0, err
     warnings = err.splitlines()
@@ -260,7 +260,7 @@ def test_wrong_usage_is_one_line(command: str, run: Run) -> None:
     assert_refused(run(command, "--no-such-option"), "--no-such-option")
 
 
-@pytest.mark.parametrize("command", ["", *(each.name for each in COMMANDS), "data show"])
+@pytest.mark.parametrize("command", ["", *(command.name for command in COMMANDS), "data show"])
 def test_help_is_printed_by_its_short_name(command: str, run: Run) -> None:
     short, long = (run(*command.split(), option) for option in ("-h", "--help"))
     assert short == long

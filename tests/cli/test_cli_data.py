@@ -70,7 +70,7 @@ def test_show_fits_a_screen(run: Run, name: str) -> None:
     _, out, _ = run("data", "show", name)
     rows = [line for line in out.splitlines() if " us" in line or " ms" in line or " ns" in line]
     assert len(rows) <= data_shown.SCREEN
-    # Rows, headers of seven kinds at most, and what is known of up to three kinds of machine.
+    # Rows, headers of at most seven kinds, and the facts about up to three kinds of machine.
     assert out.count("\n") <= data_shown.SCREEN + 35
 
 
@@ -191,7 +191,7 @@ def test_export_warns_of_transfers_that_csv_cannot_say(run: Run, tmp_path: Path)
         "data", "export", "pcie-contention-cirrascale", "--format", "csv-transfers"
     )
     assert status == 2
-    assert "cannot say" in err
+    assert "cannot express" in err
 
 
 def test_an_error_is_one_line_whatever_the_file_is_called(run: Run, tmp_path: Path) -> None:

@@ -271,7 +271,7 @@ def test_a_document_may_be_plotted_alone(run: Run, tmp_path: Path) -> None:
 def test_what_a_figure_has_on_its_axis_cannot_be_chosen(
     run: Run, tmp_path: Path, name: str, axis: str, other: str
 ) -> None:
-    """It was ignored: the figure drew something else than was asked for."""
+    """It was ignored, so that the figure did not show what was requested."""
     file = tmp_path / "d.jsonl"
     records().dump(file)
     refused = run("figures", name, file, axis, "2", "--model", "none", "-o", tmp_path / "x.png")

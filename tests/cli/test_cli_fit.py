@@ -93,7 +93,7 @@ def test_an_existing_file_is_not_touched(run: Run, data: Path, tmp_path: Path) -
 def test_an_output_that_cannot_be_written_is_refused_before_any_work(
     run: Run, tmp_path: Path
 ) -> None:
-    """The data are no records; that they are not complained of shows that none were read."""
+    """The data are not records; the lack of an error shows that they were not read."""
     bad = tmp_path / "bad.jsonl"
     bad.write_text("nonsense\n")
     assert_refused(run("fit", bad, "-o", tmp_path / "none" / "m.json"), "none does not exist")
@@ -157,7 +157,7 @@ def test_kinds_of_steps_are_chosen_by_options(run: Run, tmp_path: Path) -> None:
 
 
 def test_several_files_are_one_dataset(run: Run, tmp_path: Path) -> None:
-    """Steps in one file, transfers and launches in another: together they tell everything."""
+    """Steps in one file, transfers and launches in another: together they determine everything."""
     together = whole()
     for name, kinds in (("steps", ("step",)), ("others", ("transfer", "launch"))):
         kept = [record for record in together.records if record.kind in kinds]

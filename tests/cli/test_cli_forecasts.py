@@ -112,7 +112,7 @@ def test_predict_shows_tables_and_marks_extrapolation(run: Run, folder: Path) ->
 def test_predict_shows_what_it_answers_by_where_measurements_refute_the_model(
     run: Run, folder: Path
 ) -> None:
-    """The time of the best count stands in the table, and is said to be measured."""
+    """The time of the best count is in the table and marked as measured."""
     content = json.loads((folder / "native.json").read_text())
     cells = content["cells"]
     at = [i for i, n in enumerate(cells["n"]) if n == cells["n"][0]]
@@ -218,7 +218,7 @@ def test_what_if_on_another_kind(run: Run, folder: Path, tmp_path: Path) -> None
     assert gc.load_model(target).content == only_json(out)
     assert "T_gpu on H100-SXM5 is taken as" in err
     assert "ratio" in run(*command)[1]
-    assert_refused(run(*command[:2], "--kind", "H9", "--from-kind", "A30"), "no kind of GPU")
+    assert_refused(run(*command[:2], "--kind", "H9", "--from-kind", "A30"), "not a kind of GPU")
     assert_refused(run(*command, "--like", "weather"), "lattice-boltzmann")
     assert_refused(run(*command, "--transfers", folder / "far.jsonl"), "another path")
     assert_refused(run("what-if", native, "--like", "training"), "--kind")

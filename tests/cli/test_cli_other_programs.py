@@ -1,4 +1,4 @@
-"""Programs known by their step times alone, asked as a user does: in the programs' own words."""
+"""Programs known only by their step times, in the programs' own words."""
 
 from pathlib import Path
 
@@ -146,7 +146,7 @@ def test_what_such_a_program_cannot_tell_a_plan_is_named_with_its_line(
     plan.write_text(PLAN.replace(old, new) if old else PLAN)
     answer = run("plan", plan, folder / f"{model}.json")
     if said is None:
-        assert answer[0] == 0  # one GPU is as efficient as one GPU
+        assert answer[0] == 0  # one GPU is as efficient as itself
     else:
         assert_refused(answer, said, "plan.yaml:")
 

@@ -17,7 +17,7 @@ Asked = Callable[[str, str], list[str]]
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Asked:
-    """What the command answers to a shell's script that asks what may follow on a line."""
+    """The command's answer to a shell's script that asks what may follow on a line."""
 
     def answered(shell: str, line: str) -> list[str]:
         monkeypatch.setenv("_GPUCAST_COMPLETE", f"complete_{shell}")
@@ -51,7 +51,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         ("gpucast fit --memory pi", ["pinned"]),
         ("gpucast data show h200-x4-", ["h200-x4-mixed"]),
         ("gpucast figures gflops h200-shm", ["h200-shm"]),
-        ("gpucast fit steps.c", [""]),  # no word of ours, so bash goes on with files
+        ("gpucast fit steps.c", [""]),  # not one of our words, so that bash completes files
     ],
 )
 def test_bash_is_told_what_may_follow(asked: Asked, line: str, follow: list[str]) -> None:

@@ -10,7 +10,7 @@ import gpucast as gc
 from command_line import python
 
 SCREENS = 80
-"""Lines, with what is said on stderr."""
+"""Lines of output, including stderr."""
 
 
 def demo(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -41,7 +41,7 @@ def test_the_demo_runs_shows_its_commands_and_writes_its_files(tmp_path: Path) -
         content = (folder / name).read_bytes()
         assert content.startswith(b"\x89PNG" if name.endswith(".png") else b"<!doctype html>")
 
-    # The forecasts that the story tells are good ones.
+    # The forecasts of the demo are good.
     errors = re.findall(r"^error: median ([\d.]+) %", finished.stdout, re.MULTILINE)
     assert [float(error) < 5 for error in errors[:2]] == [True, True]
     assert {step.gpus for step in gc.load(folder / "water.jsonl").steps} == {1, 2, 4, 8, 16, 32}

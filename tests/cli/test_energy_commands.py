@@ -1,4 +1,4 @@
-"""Energy in the answers of commands, of a program of which each GPU takes 400 W."""
+"""Energy in the answers of commands, for a program whose GPUs take 400 W each."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def seconds_of(n: float, gpus: int) -> float:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """metered.json, and dark.json of the same steps without joules."""
+    """metered.json, and dark.json with the same steps without joules."""
     where = tmp_path_factory.mktemp("energy")
     for name, watts in (("metered", 400), ("dark", None)):
         lines: list[object] = [{"kind": "machine", "id": "m", "gpus": [{"name": "a GPU"}]}]

@@ -1,4 +1,4 @@
-"""What ``--help`` shows of every command: words of people, none of Python's types."""
+"""``--help`` of every command has words for people, not Python's types."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from command_line import Run, assert_refused
 from gpucast.cli.app import COMMANDS, build
 
 CHOICE = re.compile(r"<[a-z0-9-]+(\|[a-z0-9-]+)+>")
-"""Words of which one is chosen."""
+"""Words of which one must be chosen."""
 
 
 def below(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

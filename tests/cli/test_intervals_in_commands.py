@@ -18,7 +18,7 @@ HOST = 1.5
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """native.json and md.json: models; cells.jsonl: three cells, a tenth slower; host.jsonl and
-    host.csv: the same cells where the host alone takes half as long again."""
+    host.csv: the same cells with the host's part half as long again."""
     where = tmp_path_factory.mktemp("intervals")
     model = gc.fit(whole(), replicates=40)
     model.save(where / "native.json")
@@ -116,7 +116,7 @@ def test_an_update_moves_forecasts_and_predict_says_so(
     before, after = gc.load_model(folder / "native.json"), gc.load_model(new)
     was, now = (fitted.forecasts(*zip(*CELLS, strict=True)) for fitted in (before, after))
     slower = 1 + (HOST - 1) * was.t_cpu / was.seconds
-    # Most of the way to what was timed, and never far beyond.
+    # Most of the way to the timed cells, and never far beyond.
     moved = np.log(now.seconds / was.seconds) / np.log(slower)
     assert (moved > 0.5).all()
     assert (moved < 1.2).all()

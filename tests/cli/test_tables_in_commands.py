@@ -1,4 +1,4 @@
-"""Spreadsheets given to commands: what they say of them, and what they ask."""
+"""Spreadsheets given to commands: the messages and questions about them."""
 
 import json
 from pathlib import Path

@@ -29,7 +29,7 @@ def test_the_way_from_a_file_to_an_answer(tmp_path: Path) -> None:
     model = gc.fit(data, path="native")
     frame = model.forecast(n=[1e3, 1e4, 1e5], gpus=range(1, 9))
     assert len(frame) == 24
-    assert model.best(n=1e5).gpus[0] in (6, 7, 8)  # two waves each, so alike
+    assert model.best(n=1e5).gpus[0] in (6, 7, 8)  # two waves each, so that they are equal
     assert model.own_program
     assert isinstance(data, gc.Dataset)
     assert issubclass(gc.InputError, gc.GpucastError)

@@ -51,7 +51,7 @@ def test_a_compressed_file_cut_off_anywhere_is_refused(plain: Path) -> None:
     content = file.read_bytes()
     for length in (1, 10, len(content) // 2, len(content) - 1):
         file.write_bytes(content[:length])
-        with pytest.raises(InputError, match=r"mine\.jsonl\.gz: is no whole gzip file"):
+        with pytest.raises(InputError, match=r"mine\.jsonl\.gz: is not a complete gzip file"):
             jsonl.read(file)
 
 

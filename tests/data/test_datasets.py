@@ -56,7 +56,7 @@ def test_files_can_be_concatenated(tmp_path: Path) -> None:
 
 def test_one_id_for_two_machines_is_an_error(tmp_path: Path) -> None:
     file = write(tmp_path / "d.jsonl", MACHINE, {**MACHINE, "gpus": [{"name": "Other"}]})
-    assert error_of(file).startswith(f"{file}:2: gpus: 'm' has other GPUs here")
+    assert error_of(file).startswith(f"{file}:2: gpus: 'm' had other GPUs in an")
 
 
 def test_what_only_one_program_tells_of_a_machine_is_no_difference(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The bundled tables of other people's programs are what the committed tables say."""
+"""The bundled tables of other people's programs agree with the committed tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[2] / "data" / "programs" / "source"
 
 
 def name_of(program: str) -> str:
-    """What is before the parenthesis that says how it was built."""
+    """The text before the parenthesis with the build options."""
     return program.partition(" (")[0]
 
 

@@ -1,4 +1,4 @@
-"""The bundled datasets that a committed script makes are what the committed tables say."""
+"""The bundled datasets agree with the committed tables that a script made them from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = {
         "stencil-cg",
     },
 }  # fmt: skip
-"""Datasets by the folder of ``data/`` that they stand in, of other people's tables."""
+"""Datasets by their folder in ``data/``, for other people's tables."""
 
 
 @pytest.mark.parametrize("kind", NAMES)

@@ -1,4 +1,4 @@
-"""CSV that users bring: read as they write it, wrong values named by line and column."""
+"""Users' CSV: read as they write it; wrong values are named by line and column."""
 
 from __future__ import annotations
 
@@ -40,20 +40,18 @@ def test_delimiters_line_ends_and_case_do_not_matter(delimiter: str, end: str) -
 
 
 def test_rows_of_one_cell_become_one_record_in_order() -> None:
-    found = steps("n,gpus,seconds\n10,1,3\n20,1,9\n10,1,1\n10,1,2\n")
-    assert [(step.n, step.seconds) for step in found] == [(10, [3, 1, 2]), (20, [9])]
+    records = steps("n,gpus,seconds\n10,1,3\n20,1,9\n10,1,1\n10,1,2\n")
+    assert [(step.n, step.seconds) for step in records] == [(10, [3, 1, 2]), (20, [9])]
 
 
 def test_repeat_orders_the_samples() -> None:
-    (found,) = steps("n,gpus,seconds,repeat\n10,1,3,2\n10,1,1,0\n10,1,2,1\n")
-    assert found.seconds == [1, 2, 3]
+    (record,) = steps("n,gpus,seconds,repeat\n10,1,3,2\n10,1,1,0\n10,1,2,1\n")
+    assert record.seconds == [1, 2, 3]
 
 
 def test_the_same_repeat_twice_names_both_lines() -> None:
     text = "n,gpus,seconds,repeat\n10,1,3,1\n20,1,3,1\n10,1,1,1\n"
-    assert error_of(text) == (
-        "steps.csv:4: repeat: 1 is there twice for this cell, first in line 2"
-    )
+    assert error_of(text) == ("steps.csv:4: repeat: 1 occurs twice for this cell, first in line 2")
 
 
 def test_labels_of_the_file_win_over_the_options() -> None:
@@ -75,8 +73,8 @@ def test_comments_and_a_byte_order_mark_before_the_header_are_skipped(tmp_path: 
     [
         ("0,1,1", "n: must be greater than 0, got 0"),
         ("1e19,1,1", "n: must be at most 1e+18, got 1e+19"),
-        ("1.5e,1,1", "n: '1.5e' is no number"),
-        ("1_000,1,1", "n: '1_000' is no number"),
+        ("1.5e,1,1", "n: '1.5e' is not a number"),
+        ("1_000,1,1", "n: '1_000' is not a number"),
         (
             ",1,1",
             "n: missing; if a blank means the value above it, import with --columns n=n:down",
@@ -85,7 +83,7 @@ def test_comments_and_a_byte_order_mark_before_the_header_are_skipped(tmp_path: 
         ("10,1000001,1", "gpus: must be at most 1000000, got 1000001"),
         ("10,1,0", "seconds: must be greater than 0, got 0"),
         ("10,1,-1e-3", "seconds: must be greater than 0, got -1e-3"),
-        ("10,1,inf", "seconds: 'inf' is no number; leave the cell empty where a run has no time"),
+        ("10,1,inf", "seconds: 'inf' is not a number; leave the cell empty if a run has no time"),
         ("10,1,1e999", "seconds: '1e999' is not a finite number"),
         ("10,1,1e-999", "seconds: must be greater than 0, got 1e-999"),
         ("10,1", "has 2 fields where the header has 3"),
@@ -123,7 +121,7 @@ def test_a_table_without_any_time_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("n,gpus,seconds,n\n1,1,1,1\n", "steps.csv:1: column 'n' is there twice"),
+        ("n,gpus,seconds,n\n1,1,1,1\n", "steps.csv:1: column 'n' occurs twice"),
         ("n,gpus,seconds\n", "steps.csv: holds no line below the header"),
         ("# only a comment\n", "steps.csv: holds no header line"),
     ],

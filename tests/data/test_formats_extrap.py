@@ -1,4 +1,4 @@
-"""Extra-P's formats: what gpucast writes, Extra-P reads, and gpucast reads back."""
+"""Extra-P's formats: Extra-P reads what gpucast writes, and gpucast reads it back."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SAMPLE = dataset([("native", "claret"), ("remote GPU", "größe->%")], GRID)
 
 @pytest.fixture(scope="module")
 def extrap_python() -> str:
-    """An interpreter that has Extra-P; it wants older libraries than gpucast does."""
+    """An interpreter with Extra-P, which needs older libraries than gpucast."""
     if not INTERPRETER.exists():
         pytest.skip("no .venv-extrap with Extra-P 4.2.5 in this checkout")
     code = "import extrap.fileio.file_reader.json_file_reader"
@@ -59,7 +59,7 @@ def extrap_python() -> str:
 def test_each_format_is_told_by_its_content(form: Format) -> None:
     assert form.write is not None
     text = form.write(SAMPLE)
-    assert [each.name for each in formats().values() if each.detect(text)] == [form.name]
+    assert [other.name for other in formats().values() if other.detect(text)] == [form.name]
 
 
 @relaxed
@@ -163,7 +163,7 @@ def test_other_metrics_are_noted_and_warned_of() -> None:
         "REGION r\nMETRIC time\nDATA 1 2\nDATA 3\nMETRIC flops\nDATA 7\nDATA 8\n"
     )
     read = extrap.read_text(text, "f", OPTIONS)
-    assert [type(each) for each in read.entries] == [Step, Step, Note]
+    assert [type(entry) for entry in read.entries] == [Step, Step, Note]
     assert texts_of(read.remarks) == ["f: metric 'flops' was left out"]
 
 

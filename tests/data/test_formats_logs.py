@@ -1,7 +1,7 @@
-"""Logs of other programs become steps; what a log leaves unclear is asked, never guessed.
+"""Logs of other programs become steps; unclear logs lead to a question, never to a guess.
 
 Samples in ``logs/`` are made up, in the form of the programs' output; expected figures are worked
-out by hand beside them.
+out by hand.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FORMATS = {
     for file in sorted(LOGS.iterdir())
     if file.stem != "training"
 }
-"""Format of each sample, with which its name begins; that of training needs --regex."""
+"""Format of each sample, with which its name begins; training logs need --regex."""
 
 
 def path_of(name: str) -> Path:
@@ -68,7 +68,7 @@ def read_text(text: str, form: str, **options: Any) -> Imported:
 
 
 def edited(name: str, *edits: tuple[str, str]) -> str:
-    """A sample with what matches patterns replaced."""
+    """A sample with replacements for the matches of patterns."""
     text = path_of(name).read_text()
     for pattern, new in edits:
         text, count = re.subn(pattern, new, text)
@@ -78,17 +78,17 @@ def edited(name: str, *edits: tuple[str, str]) -> str:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_log_is_known_by_its_content(name: str) -> None:
-    found = recognized(path_of(name).read_bytes(), name, Options())
-    assert found is not None
-    assert found.name == FORMATS[name]
+    form = recognized(path_of(name).read_bytes(), name, Options())
+    assert form is not None
+    assert form.name == FORMATS[name]
 
 
 Case = tuple[str, tuple[tuple[str, str], ...], dict[str, Any], str, dict[str, Any]]
 
 
 def case(name: str, *edits: tuple[str, str], said: str = "", given: Any = (), **told: Any) -> Case:
-    """A sample, what is changed in it (patterns and texts), what the user states, a remark, and
-    fields of the only run; of several runs tuples."""
+    """A sample, its changes (patterns and texts), the user's options, a remark, and fields of the
+    only run (tuples for several runs)."""
     return name, edits, dict(given), said, told
 
 
@@ -105,9 +105,9 @@ MLPERF_RUN = "".join(
     for time, word in ((1000, "start"), (91000, "stop"))
 )
 PRINTED: list[tuple[str, dict[str, Any], list[float], dict[str, Any]]] = [
-    # Means over an interval; the first has start-up in it.
+    # Means over an interval; the first includes start-up.
     ("megatron", {}, [2.0105, 2.0005], {"n": 128, "gpus": 16, "unit": "sequences"}),
-    # Started again at iteration 3: warms up again.
+    # Restarted at iteration 3, and warms up again.
     ("megatron-seconds", _ON_8, [5.5, 5.25, 5.5, 5.75], {"n": 64, "gpus": 8}),
     ("mlperf", {}, [1600 / 32000.5, 1600 / 40000.5], {"n": 1600, "gpus": 16, "case": "resnet"}),
     ("hf-trainer", {}, [1 / 0.4], {"n": 64, "gpus": 8}),
@@ -152,7 +152,7 @@ PRINTED: list[tuple[str, dict[str, Any], list[float], dict[str, Any]]] = [
     ("exports-tensorboard", {"gpus": 2, "size": 32}, [1.0, 1.05, 1.05], {}),
     ("exports-lines", {}, [0.5, 0.25], {"n": 64, "gpus": 4}),
 ]  # fmt: skip
-"""A sample, what is stated beside it, the seconds of its only run, and fields of that."""
+"""A sample, the options, the seconds of its only run, and fields of this run."""
 READ: dict[str, Case] = {
     "lammps takes the last run and the listed devices": case(
         "lammps-gpu-screen", n=108000, unit="atoms", gpus=2, ranks=4, nodes=1, path="native",
@@ -180,11 +180,11 @@ READ: dict[str, Case] = {
     ),
     "lammps counts nodes alike and says so": case(
         "lammps-gpu-screen", ("4 MPI tasks", "8 MPI tasks"), gpus=4, nodes=2, ranks=8,
-        said="read as 2 nodes alike, 4 GPUs",
+        said="read as 2 equal nodes, 4 GPUs",
     ),
     "lammps kokkos has a gpu for each rank and no split": case(
         "lammps-kokkos", seconds=[0.0025], gpus=4, ranks=4, phases=None, timestep=2e-15
-    ),  # the minimization before it is no run of steps
+    ),  # the minimization before it is not a run of steps
     "lammps without gpus ran on cores and its crash is told": case(
         "lammps-cpu", path="host", gpus=8, ranks=4, timestep=None, exchange=[0.5 / 100],
         kernel=[(7.5 + 1.1 + 1.0) / 100], said="1 run without a final time",
@@ -220,14 +220,14 @@ READ: dict[str, Case] = {
         for threads in (1, 7, 16)
         for before in ("", "On host node7 ")
     },
-    # The log says nothing further about the GPU that it detected.
+    # The log says nothing more about the detected GPU.
     **{
         f"gromacs built for {support} that used no gpu ran on cores": case(
             "gromacs-hidden-gpus", _ON_CORES, _ONE_THREAD,
             ("Running", f"GPU support:        {support}\n    #0: NVIDIA A100, cap: 8.0\nRunning"),
-            gpus=12, path="host", said=said,
+            gpus=12, path="host", said=text,
         )
-        for support, said in (("CUDA", "used none: taken as a run on processor cores, path host"),
+        for support, text in (("CUDA", "used none: taken as a run on processor cores, path host"),
                               ("OpenCL", "built for GPUs, but used none"), ("disabled", ""))
     },
     "gromacs reads the column that the header names": case(
@@ -325,7 +325,7 @@ READ: dict[str, Case] = {
     ),
     "openfoam says what its processors waited": case(
         "openfoam", ("ClockTime = 13", "ClockTime = 16"), given={"gpus": 4, "size": 1e6},
-        said="clock says 16 s where its",
+        said="clock shows 16 s, but its",
     ),
     "nekrs may have the statistics of its end alone": case(
         "nekrs", ("(?m)^ *step=.*\n", ""), (r"\Z", "  solve   1.25000e+01s  23.4\n"
@@ -368,7 +368,7 @@ READ: dict[str, Case] = {
     ),
     "deepspeed's rates of parts of a step are contradicted by the clock": case(
         "deepspeed", ("Sec=(256|250).0", "Sec=64.0"), seconds=[8.0, 8.0],
-        said="by the time of day of its lines a step takes 2.251 s, by its rates 8 s: is 512 the",
+        said="a step takes 2.251 s by the time of day of its lines, but 8 s by its rates: is 512",
     ),
     "a benchmark of servers without times of tokens has their rate": case(
         "serving-aiperf",
@@ -423,21 +423,21 @@ def test_a_log_is_read(
     said: str,
     told: dict[str, Any],
 ) -> None:
-    found = read_text(edited(name, *edits), FORMATS[name], **given)
+    content = read_text(edited(name, *edits), FORMATS[name], **given)
     for field, expected in told.items():
         values = expected if isinstance(expected, tuple) else (expected,)
-        for run, value in zip(steps_of(found), values, strict=True):
+        for run, value in zip(steps_of(content), values, strict=True):
             holder = run.phases if field in ("kernel", "cpu", "exchange") else run
             known = pytest.approx(value, rel=1e-6) if isinstance(value, (list, float)) else value
             assert value is ... or getattr(holder, field) == known, field
-    assert any(said in line for line in texts_of(found.remarks)) or not said
+    assert any(said in line for line in texts_of(content.remarks)) or not said
 
 
 ASKED = {
     "lammps log of the gpu package": ("lammps-gpu-log", (), {},
         "--gpus: the GPU package ran, but no line lists its devices"),
     "lammps where one device is listed under several ranks": ("lammps-gpu-screen",
-        (_NO_DEVICE_1, ("with 2 proc", "with 3 proc")), {}, "lists 1 device under 4 ranks"),
+        (_NO_DEVICE_1, ("with 2 proc", "with 3 proc")), {}, "lists 1 device with 4 ranks"),
     # Two devices with 3 ranks each are 6 of 7 ranks.
     "lammps where the other nodes differ": ("lammps-gpu-screen",
         (("with 2 proc", "with 3 proc"), ("4 MPI tasks", "7 MPI tasks")), {}, "of 7 ranks in all"),
@@ -471,9 +471,9 @@ ASKED = {
     "a batch that may be each gpu's": ("dllogger", (("training_sequences_per.*", ""),), {},
         "-n: its batch of 32 may be that of each GPU (128 in all) or of all; import with -n SIZE"),
     "what rates say of the size": ("hf-trainer-state", (), {"gpus": 4},
-        "-n: its times and rates say a size of about 16; import with -n SIZE (samples)"),
+        "-n: its times and rates imply a size of about 16; import with -n SIZE (samples)"),
     "what tokens a second say of the requests": ("serving-aiperf", ((": 16}", ": null}"),), {},
-        "-n SIZE (requests; its times and rates say a size of about 1.831)"),  # x 52.69
+        "-n SIZE (requests; its times and rates imply a size of about 1.831)"),  # x 52.69
     "mlperf's gpt3, whose batch is not in tokens": ("mlperf", (("resnet", "gpt3"),), {},
         "-n: MLPerf does not say the size"),
     "no size whose part of each gpu is known": ("maxtext", (("Num_devices.*\n", ""),), {},
@@ -483,9 +483,9 @@ ASKED = {
     "tokens where no line says how long a sequence is": ("torchtitan",
         ((", sequence length 4096", ""),), {}, "-n: torchtitan does not say the size (tokens)"),
     "steps of a whole run": ("amrex-profile", (), {},
-        "AMReX says the time of the whole run, not its steps; import with --steps STEPS (1: it is"),
+        "AMReX states the time of the whole run, but not its steps; import with --steps STEPS"),
     "all that is open": ("amrex-profile", (("HIP.*\n|  Level.*\n", ""),), {},
-        "import with --gpus N -n SIZE (cells) --steps STEPS (1: it is the step)"),
+        "import with --gpus N -n SIZE (cells) --steps STEPS (1: the run is the step)"),
     "nodes that only the shell knew": ("nemo", (("--nnodes=2", "--nnodes=$NODES"),), {},
         "--gpus: NeMo does not say on how many GPUs"),
     "hpl without a word on gpus": ("hpl", ((r"\(   per GPU\)", ""),), {},
@@ -493,7 +493,7 @@ ASKED = {
     "espresso where processes may share a gpu": ("espresso",
         ((r"processes:  +1\n", "processes: 4\n"),), {}, "--gpus: does not say how many GPUs its"),
     "an export without times": ("exports-panel", (("perf/step_time_s", "train/loss"),), {},
-        "has no column of times or rates of steps among Step, job-8gpu - train/loss"),
+        "has no column of step times or rates among Step, job-8gpu - train/loss"),
     "gptl, by the line of the loop that stands for the steps": ("gptl",
         ((".*prim_run.*\n", ""),), {}, "a.log:3: --gpus"),
 }  # fmt: skip
@@ -512,13 +512,13 @@ def test_a_log_that_leaves_something_open_asks(
 
 @pytest.mark.parametrize("column", ["ns_per_day", "timestep_in_fs", "time steps per second"])
 def test_a_table_with_a_column_of_that_name_is_no_log(column: str) -> None:
-    found = recognized(f"atoms,ngpu,{column}\n1000,1,100\n".encode(), "a.csv", Options())
-    assert found is not None
-    assert found.name == "csv"
+    form = recognized(f"atoms,ngpu,{column}\n1000,1,100\n".encode(), "a.csv", Options())
+    assert form is not None
+    assert form.name == "csv"
 
 
 def test_gpus_of_a_node_complete_logs_that_say_their_nodes(tmp_path: Path) -> None:
-    """The count of all GPUs would make runs on one and on two nodes the same cell."""
+    """The count for all GPUs would make runs on one and on two nodes the same cell."""
     text = path_of("gromacs-hidden-gpus").read_text()
     logs = []
     for nodes in (1, 2):
@@ -528,11 +528,11 @@ def test_gpus_of_a_node_complete_logs_that_say_their_nodes(tmp_path: Path) -> No
             .replace("Using 8 MPI", f"Using {8 * nodes} MPI")
             .replace("70.403", f"{70.403 * nodes}")
         )
-    found = gc.read(*logs, gpus_per_node=8)
-    assert [(step.nodes, step.gpus) for step in found.steps] == [(1, 8), (2, 16)]
+    data = gc.read(*logs, gpus_per_node=8)
+    assert [(step.nodes, step.gpus) for step in data.steps] == [(1, 8), (2, 16)]
     with pytest.raises(InputError, match=r"these are on 1, 2 nodes; .* --gpus-per-node 8"):
         gc.read(*logs, gpus=8)
-    with pytest.raises(InputError, match="--gpus-per-node: is beside --gpus"):
+    with pytest.raises(InputError, match="--gpus-per-node: conflicts with --gpus"):
         gc.read(*logs, gpus=8, gpus_per_node=8)
 
 
@@ -603,7 +603,7 @@ OF_A_LINE = r"\btime: (?P<seconds>[\d.]+)"
 def test_lines_that_count_several_steps_say_what_their_times_are_taken_for() -> None:
     options: dict[str, Any] = {"regex": OF_A_LINE, "gpus": 1, "size": 8.0}
     made = read_text(SEVERAL_A_LINE, PATTERN, **options)
-    assert ["20 more (batch)" in told.text for told in made.remarks] == [True]
+    assert ["(batch) rises by 20" in told.text for told in made.remarks] == [True]
     of_all = read_text(SEVERAL_A_LINE, PATTERN, steps=20, **options)
     assert not of_all.remarks
     assert steps_of(of_all)[0].seconds == pytest.approx([8.2 / 20, 8.4 / 20, 8.6 / 20])
@@ -647,7 +647,7 @@ FOUND: dict[str, tuple[str, str, list[list[float]], str]] = {
     "times of several steps are told by a group": (
         "Done: 30 iter / 1.5 secs\n8 gpus\nDone: 20 iter / 2.0 secs",
         rf"(?P<steps>\d+) iter / {_SECONDS}|(?P<gpus>\d+) gpus", [[0.05], [0.1]],
-        "says gpus 8, --gpus 4: its own was taken"),
+        "says gpus 8, --gpus 4: its own was used"),
     "few times that are far apart may be of several runs": (
         "4 cores\nstep: 0.135\n8 cores\nstep: 0.080", rf"step: {_SECONDS}", [[0.135, 0.08]],
         "differ by a factor of 1.7"),
@@ -675,7 +675,7 @@ UNCLEAR: dict[str, tuple[str, dict[str, Any], str]] = {
     **{
         f"the option, of {pattern}": ("1,024.0 samples/s", {"regex": pattern}, message)
         for pattern, message in (
-            (r"(?P<seconds>[", "--regex: is no regular expression"),
+            (r"(?P<seconds>[", "--regex: is not a regular expression"),
             (r"(?P<time>\d+)", "--regex: group 'time' is unknown; there are n, gpus"),
             (r"\d+", "--regex: has no named group"),
             (r"batch (?P<n>\d+)", "--regex: needs a group seconds or rate"),
@@ -688,12 +688,12 @@ UNCLEAR: dict[str, tuple[str, dict[str, Any], str]] = {
     "two units": ("time (ms): 2.5 s", {"regex": _SECONDS},
                   "a.log:1: --regex: 2.5 has ms and s beside it"),
     "a rate": (IN_MICROSECONDS.replace(" us", " it/s"), {"regex": OF_STEPS},
-               "a.log:2: --regex: 334.3 it/s is no time; name it with groups rate and unit: "),
+               "a.log:2: --regex: 334.3 it/s is not a time; name it with groups rate and unit: "),
     **{
         f"columns, of {columns}": (
             IN_MICROSECONDS, {"regex": OF_STEPS, "columns": columns}, message)
         for columns, message in (
-            ({"n": "natoms"}, "n=natoms names a table's column; beside --regex"),
+            ({"n": "natoms"}, "n=natoms names a table's column; with --regex"),
             ({"seconds": "step:us"}, "seconds=seconds:UNIT"),
             ({"seconds": "seconds"}, "seconds=seconds:UNIT"),
             ({"seconds": "rate:it/s"}, "seconds=seconds:UNIT"),
@@ -730,10 +730,10 @@ def test_a_unit_behind_the_seconds_of_regex_is_read_and_said(
     behind: str, unit: str, size: float
 ) -> None:
     text = IN_MICROSECONDS.replace(" us", behind)
-    found = read_text(text, "regex", regex=OF_STEPS)
-    (run,) = steps_of(found)
+    content = read_text(text, "regex", regex=OF_STEPS)
+    (run,) = steps_of(content)
     assert run.seconds == pytest.approx([334.3 * size, 335.3 * size])
-    assert found.notes == [f"times are read as {unit}, which stands beside them"]
+    assert content.notes == [f"times are read as {unit}, the unit beside them"]
 
 
 @pytest.mark.parametrize(
@@ -757,7 +757,7 @@ def test_a_unit_before_the_seconds_of_regex_is_read(before: str, size: float) ->
 
 
 def test_more_samples_of_regex_make_no_more_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each made a new run with a copy of all samples before it."""
+    """Each match made a new run with a copy of all samples before it."""
     calls = Calls(monkeypatch)
     calls.watch(runs.Run, "__init__")
 
@@ -783,9 +783,9 @@ def test_min_that_may_be_the_least_beside_the_seconds_of_regex_is_asked_about(te
     "behind", ["", " usual", " us_max", "% us", " atoms", " (3 ms ago)", " (1200 tokens/s)"]
 )
 def test_what_is_no_unit_behind_seconds_leaves_them_seconds(behind: str) -> None:
-    found = read_text(f"step 1 12.5{behind}\n", "regex", regex=OF_STEPS, gpus=1, size=10)
-    (run,) = steps_of(found)
-    assert (run.seconds, found.notes) == ([12.5], [])
+    content = read_text(f"step 1 12.5{behind}\n", "regex", regex=OF_STEPS, gpus=1, size=10)
+    (run,) = steps_of(content)
+    assert (run.seconds, content.notes) == ([12.5], [])
 
 
 def test_long_steps_of_regex_are_asked_about_and_the_answer_is_heard() -> None:
@@ -794,23 +794,23 @@ def test_long_steps_of_regex_are_asked_about_and_the_answer_is_heard() -> None:
         read_text(text, "regex", regex=OF_STEPS)
     for unit, size in (("us", 1e-6), ("s", 1.0)):
         columns = {"seconds": f"seconds:{unit}"}
-        found = read_text(text, "regex", regex=OF_STEPS, columns=columns)
-        (run,) = steps_of(found)
-        assert (run.seconds, found.notes) == (pytest.approx([334.3 * size, 335.3 * size]), [])
+        content = read_text(text, "regex", regex=OF_STEPS, columns=columns)
+        (run,) = steps_of(content)
+        assert (run.seconds, content.notes) == (pytest.approx([334.3 * size, 335.3 * size]), [])
 
 
-# What all share
+# Common to all
 
 
 def test_what_an_older_trainer_calls_samples_a_second_is_no_rate_of_samples() -> None:
-    # transformers before 4.7 divides steps by the time, as its own pages show for two GPUs.
+    # transformers before 4.7 divides steps by the time, as shown by its own pages for two GPUs.
     text = (
         "torchrun --nproc_per_node 2 run_clm.py --per_device_train_batch_size 4 --max_steps 200\n"
         "{'train_runtime': 101.9003, 'train_samples_per_second': 1.963, 'epoch': 0.69}\n"
     )
     (step,) = steps_of(read_text(text, "hf-trainer"))
     assert (step.n, step.gpus, step.seconds) == (8, 2, [101.9003 / 200])
-    with pytest.raises(InputError, match=r"--steps: .* says the time of the whole run"):
+    with pytest.raises(InputError, match=r"--steps: .* states the time of the whole run"):
         read_text(text.replace("--max_steps 200", ""), "hf-trainer")
 
 
@@ -887,8 +887,8 @@ def test_a_job_that_ran_a_program_twice_has_both_runs(names: list[str], gpus: li
 def test_a_job_that_ran_nccl_tests_twice_has_both_tables() -> None:
     text = path_of("nccl-tests").read_text()
     fewer = "".join(line for line in text.splitlines(keepends=True) if "Rank  3" not in line)
-    found = steps_of(read_text(text + fewer, "nccl-tests"))
-    assert [step.gpus for step in found] == [4, 4, 4, 3, 3, 3]
+    records = steps_of(read_text(text + fewer, "nccl-tests"))
+    assert [step.gpus for step in records] == [4, 4, 4, 3, 3, 3]
 
 
 SAMPLES = {name: printed(path_of(name).read_bytes()) for name in FORMATS}
@@ -901,9 +901,9 @@ def test_a_log_cut_off_anywhere_gives_whole_runs_or_one_error(name: str, data: A
     cut = text[: data.draw(st.integers(0, len(text)))]
     reader = formats()[FORMATS[name]]
     reader.detect(cut)
-    found = read_unless_refused(reader, cut)
+    entries = read_unless_refused(reader, cut)
     whole = {sample for entry in read_unless_refused(reader, text) for sample in entry.seconds}
-    samples = {f"{sample:.9g}" for entry in found for sample in entry.seconds}
+    samples = {f"{sample:.9g}" for entry in entries for sample in entry.seconds}
     assert samples <= {f"{sample:.9g}" for sample in whole | EARLY.get(name, set())}
 
 
@@ -918,7 +918,7 @@ def test_figures_that_cannot_be_are_refused_or_left_out(name: str, figure: str) 
 
 
 def read_unless_refused(reader: Format, text: str) -> list[Step]:
-    """The steps of a text; none where an error of one line refuses it."""
+    """The steps of a text; none if it is refused in one line."""
     try:
         of_node = replace(GENEROUS, gpus=None, gpus_per_node=2)
         options = of_node if reader.name == "mdbenchmark" else GENEROUS
@@ -946,7 +946,7 @@ EARLY = {
     "torchtitan": {8 * 4096 / (512 * 8)},
     "deepspeed": {512 / 90.5},
     "openclip": {27.606},
-    # By rates, and by the times at which steps were printed.
+    # By rates, and by the times of day of the lines.
     "dllogger-json": {0.1, 1.0, 256 / 1000.5, 256 / 2560.5, 256 / 2550.5},
     "nemo": {25.5},
     "maxtext": {33.512},
@@ -962,8 +962,8 @@ EARLY = {
     "exports-history": {1.0005},
     "exports-lines": {12.5},
 }
-"""What stands in for better figures until they are printed: a first iteration or benchmark, the
-timer of all steps, an earlier average."""
+"""Values that are used until better ones are printed: a first iteration or benchmark, the timer
+of all steps, an earlier average."""
 
 
 @given(st.sampled_from(sorted(FORMATS)), st.data())
@@ -975,5 +975,5 @@ def test_a_damaged_log_gives_records_or_one_error(name: str, data: Any) -> None:
     reader = formats()[FORMATS[name]]
     broken = text[:at] + damage + text[at + length :]
     reader.detect(broken)
-    found = read_unless_refused(reader, broken)
-    assert all(0 < sample < float("inf") for entry in found for sample in entry.seconds)
+    entries = read_unless_refused(reader, broken)
+    assert all(0 < sample < float("inf") for entry in entries for sample in entry.seconds)

@@ -1,4 +1,4 @@
-"""CSV of MDBenchmark: nodes become GPUs, ns/day seconds a step; expected figures by hand."""
+"""CSV of MDBenchmark: nodes become GPUs, ns/day become seconds a step; figures by hand."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ TABLE = Path(__file__).parent / "logs" / "mdbenchmark.csv"
 
 
 def imported(path: Path = TABLE, **options: Any) -> Imported:
-    said = {"timestep": 2e-15, "size": 81743, "gpus_per_node": 2, **options}
-    return read_file(str(path), Options(**said))[0]
+    stated = {"timestep": 2e-15, "size": 81743, "gpus_per_node": 2, **options}
+    return read_file(str(path), Options(**stated))[0]
 
 
 def steps(**options: Any) -> list[Step]:
-    return [each for each in imported(**options).entries if isinstance(each, Step)]
+    return [entry for entry in imported(**options).entries if isinstance(entry, Step)]
 
 
 def test_it_is_known_by_its_columns_also_with_an_index_before_them() -> None:
     for before in ("", ","):
         text = (before + TABLE.read_text()).encode()
-        found = recognized(text, "a.csv", Options())
-        assert found is not None
-        assert found.name == "mdbenchmark"
+        form = recognized(text, "a.csv", Options())
+        assert form is not None
+        assert form.name == "mdbenchmark"
     for own in b"nodes,gpus,n,ns/day\n1,4,1000,10\n", b"atoms,ngpu," + TABLE.read_bytes():
-        found = recognized(own, "a.csv", Options())
-        assert found is not None
-        assert found.name == "csv"
+        form = recognized(own, "a.csv", Options())
+        assert form is not None
+        assert form.name == "csv"
 
 
 def test_rows_become_steps() -> None:
-    found = steps()
+    records = steps()
     # 86.4 ns/day at 2 fs: 43.2e6 steps a day, 2 ms each.
-    assert [step.seconds[0] for step in found] == pytest.approx(
+    assert [step.seconds[0] for step in records] == pytest.approx(
         [0.002, 0.0012, 0.001, 0.008, 0.004]
     )
-    assert [step.gpus for step in found] == [2, 4, 8, 24, 4]
-    assert [step.nodes for step in found] == [1, 2, 4, 1, 2]
-    assert [step.path for step in found] == ["native"] * 3 + ["host", "native"]
-    assert {(step.program, step.case) for step in found} == {
+    assert [step.gpus for step in records] == [2, 4, 8, 24, 4]
+    assert [step.nodes for step in records] == [1, 2, 4, 1, 2]
+    assert [step.path for step in records] == ["native"] * 3 + ["host", "native"]
+    assert {(step.program, step.case) for step in records} == {
         ("GROMACS", "2018.3"),
         ("NAMD", "2.12"),
     }
-    assert {(step.n, step.unit) for step in found} == {(81743, "atoms")}
-    assert found[0].uncertainty == pytest.approx(0.05 / 86.4)
+    assert {(step.n, step.unit) for step in records} == {(81743, "atoms")}
+    assert records[0].uncertainty == pytest.approx(0.05 / 86.4)
 
 
 def test_runs_without_a_result_are_left_out_and_said() -> None:
@@ -78,10 +78,10 @@ def test_what_it_does_not_say_is_asked(options: dict[str, object], said: str) ->
 
 
 BROKEN = [
-    ("86.4", "-3", ":2: ns/day: '-3' is no speed"),
-    ("gromacs/2018.3,1,86.4", "gromacs/2018.3,x,86.4", ":2: nodes: 'x' is no whole number"),
-    ("86.4,15,True", "86.4,15,maybe", ":2: gpu: 'maybe' is no True or False"),
-    ("False,draco,24", "False,draco,", ":6: ncores: '' is no whole number"),
+    ("86.4", "-3", ":2: ns/day: '-3' is not a speed"),
+    ("gromacs/2018.3,1,86.4", "gromacs/2018.3,x,86.4", ":2: nodes: 'x' is not a whole number"),
+    ("86.4,15,True", "86.4,15,maybe", ":2: gpu: 'maybe' is not True or False"),
+    ("False,draco,24", "False,draco,", ":6: ncores: '' is not a whole number"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""nvbandwidth's JSON becomes transfers; what is no transfer becomes a note."""
+"""nvbandwidth's JSON becomes transfers; anything else becomes a note."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that would take their reader's time and memory: each is refused in one line, or read."""
+"""Files that would take their reader's time and memory are refused in one line, or read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADER = "n,gpus,seconds"
 
 @pytest.fixture
 def met(tmp_path: Path) -> Callable[..., Outcome]:
-    """What becomes of a file of this name and content, in a process of its own."""
+    """The outcome of reading a file of this name and content in a process of its own."""
 
     def outcome_of(name: str, content: bytes, command: tuple[str, ...] = IMPORT) -> Outcome:
         (tmp_path / name).write_bytes(content)
@@ -39,21 +39,21 @@ def met(tmp_path: Path) -> Callable[..., Outcome]:
 def test_a_changed_file_is_read_or_refused_in_one_line(number: int, tmp_path: Path) -> None:
     reader, content = hostile_files.made(number, seed=1)
     (tmp_path / reader.file).write_bytes(content)
-    found = outcome(reader.command, tmp_path / reader.file)
-    assert found.is_right, found
+    result = outcome(reader.command, tmp_path / reader.file)
+    assert result.is_right, result
 
 
 @pytest.mark.slow
 def test_a_thousand_changed_files_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
-    found = hostile_files.outcomes(1000, 2, tmp_path)
-    assert [each for each in found if not each[2].is_right] == []
+    results = hostile_files.outcomes(1000, 2, tmp_path)
+    assert [result for result in results if not result[2].is_right] == []
 
 
 # --- tables ---------------------------------------------------------------------------------------
 
 
 def _workbook(change: Callable[[bytes], bytes]) -> bytes:
-    """A workbook whose sheet is changed."""
+    """A workbook with a changed sheet."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(hostile_files._workbook())) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -93,7 +93,7 @@ def test_lists_as_cells_of_a_parquet_file_are_no_numbers(tmp_path: Path) -> None
     pytest.importorskip("pyarrow")
     path = tmp_path / "t.parquet"
     path.write_bytes(_parquet(seconds=[[0.1, 0.2], [0.3]]))
-    with pytest.raises(InputError, match=r":1: seconds: 'a list' is no number"):
+    with pytest.raises(InputError, match=r":1: seconds: 'a list' is not a number"):
         read(path)
     path.write_bytes(_parquet(tags=[[1, 2], [3]]))
     assert len(read(path).steps) == 2
@@ -107,8 +107,8 @@ def test_a_text_that_stands_once_in_a_parquet_file_stands_once_in_memory(
     columns: dict[str, list[float]] = {"n": [1000.0 + at for at in range(rows)]}
     columns["gpus"] = [1] * rows
     columns["seconds"] = [0.1] * rows
-    found = met("t.parquet", _parquet(**columns, notes=["x" * 1_000_000] * rows))
-    assert found.word == "read", found
+    result = met("t.parquet", _parquet(**columns, notes=["x" * 1_000_000] * rows))
+    assert result.word == "read", result
 
 
 # --- JSON -----------------------------------------------------------------------------------------
@@ -129,10 +129,10 @@ def test_a_size_that_has_no_inverse_is_refused(tmp_path: Path) -> None:
 
 
 def _kineto(**changed: object) -> bytes:
-    """A trace of PyTorch's whose every event, or the whole of it, is changed."""
+    """A PyTorch trace with changes to every event or to the whole."""
     document: dict[str, Any] = json.loads(hostile_files._kineto())
     whole = {name: changed.pop(name) for name in list(changed) if name in document}
-    document["traceEvents"] = [{**each, **changed} for each in document["traceEvents"]]
+    document["traceEvents"] = [{**event, **changed} for event in document["traceEvents"]]
     return json.dumps({**document, **whole}).encode()
 
 
@@ -154,8 +154,8 @@ def _kineto(**changed: object) -> bytes:
 def test_a_kineto_trace_of_other_types_is_read_or_refused(
     met: Callable[..., Outcome], changed: dict[str, object]
 ) -> None:
-    found = met("k.json", _kineto(**changed), SHOW)
-    assert found.is_right, found
+    result = met("k.json", _kineto(**changed), SHOW)
+    assert result.is_right, result
 
 
 def test_copies_of_more_than_4_gib_keep_their_bytes(tmp_path: Path) -> None:
@@ -219,8 +219,8 @@ def test_an_sqlite_export_that_holds_something_else_is_refused(
     path.write_bytes(hostile_files._nsys())
     with closing(sqlite3.connect(path)) as base, base:
         base.executescript(statement)
-    found = met("x.sqlite", path.read_bytes(), SHOW)
-    assert (found.word, said in found.said) == ("refused", True), found
+    result = met("x.sqlite", path.read_bytes(), SHOW)
+    assert (result.word, said in result.message) == ("refused", True), result
 
 
 @pytest.mark.parametrize("value", ["NULL", "x'ff00fe'"])
@@ -241,7 +241,7 @@ def test_a_name_that_is_no_text_is_a_question_mark(tmp_path: Path, value: str) -
 
 
 def _packed(begin: bytes, filler: bytes, times: int) -> bytes:
-    """A compressed text of little but filler."""
+    """A compressed text with little but filler."""
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=1) as stream:
         stream.write(begin)
@@ -313,7 +313,7 @@ UNFOLDING: dict[str, tuple[str, Callable[[], str | bytes], str, tuple[str, ...]]
     "a plan": ("p.yaml", lambda: b"program: md\nsizes: [" + b"1," * 250_000 + b"1]\n",
                "has more than 200000 values", MEASURE),
 }  # fmt: skip
-"""A file's name and content, what is said of it, and the command that meets it."""
+"""A file's name and content, the expected message, and the command that reads it."""
 
 
 @pytest.mark.parametrize(("name", "content", "said", "command"), UNFOLDING.values(), ids=UNFOLDING)
@@ -325,8 +325,8 @@ def test_a_file_that_unfolds_is_refused(
     command: tuple[str, ...],
 ) -> None:
     made = content()
-    found = met(name, made if isinstance(made, bytes) else made.encode(), command)
-    assert (found.word, said in found.said) == ("refused", True), found
+    result = met(name, made if isinstance(made, bytes) else made.encode(), command)
+    assert (result.word, said in result.message) == ("refused", True), result
 
 
 # --- limits ---------------------------------------------------------------------------------------

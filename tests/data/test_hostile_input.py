@@ -106,7 +106,7 @@ def test_marks_of_direction_and_colours_do_not_reach_a_terminal() -> None:
     ],
 )
 def test_a_key_that_is_there_twice_is_refused(line: str) -> None:
-    with pytest.raises(InputError, match=r"^f:1: (n|a): is there twice"):
+    with pytest.raises(InputError, match=r"^f:1: (n|a): occurs twice"):
         jsonl.parse(f"{line}\n".encode(), "f")
 
 

@@ -1,4 +1,4 @@
-"""Data from wherever they are: records, tables and frames, alone and together."""
+"""Data from any source: records, tables and frames, alone and together."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_frame_is_fitted_as_the_table_that_it_is() -> None:
         [(s.n, s.gpus, s.path, s.schedule, s.kernel, t) for s in data.steps for t in s.seconds],
         columns=["n", "gpus", "path", "schedule", "kernel", "seconds"],
     )
-    models = [gc.fit(each, replicates=0) for each in (frame, gc.read(frame))]
+    models = [gc.fit(source, replicates=0) for source in (frame, gc.read(frame))]
     assert models[0].quality is not None
     assert models[0].forecast([8000], [1, 2]).seconds.tolist() == pytest.approx(
         models[1].forecast([8000], [1, 2]).seconds.tolist()

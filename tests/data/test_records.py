@@ -1,4 +1,4 @@
-"""Records are read whole, and what is wrong is named by file, line and field."""
+"""Records are read completely; errors name file, line and field."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_field_is_named_alike_in_every_kind_and_a_misspelt_kind_is_recognized(
 
 @pytest.mark.parametrize("field", ["kind", "machine", "path", "n", "seconds", "schema"])
 def test_a_missing_field_is_named(field: str) -> None:
-    value = {key: each for key, each in STEP.items() if key != field}
+    value = {key: member for key, member in STEP.items() if key != field}
     assert error_of(lines(value)).startswith(f"data.jsonl:1: {field}: missing")
 
 

@@ -1,4 +1,4 @@
-"""Outputs appear whole or not at all, and nothing is replaced unasked."""
+"""Outputs appear complete or not at all, and nothing is replaced without ``--force``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the C++ library writes is what the schema and the models here read."""
+"""The C++ library's output agrees with the schema and the classes here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = ["machine", "transfer", "launch", "step", "overlap", "skeleton", "host_m
 
 @pytest.fixture(scope="module")
 def written() -> bytes:
-    """A record of every kind, every field set, from the newest build that has the program."""
+    """A record of every kind with every field set, from the newest build that has the program."""
     programs = sorted(
         ROOT.glob("build/*/records/records_sample"), key=lambda path: path.stat().st_mtime
     )
@@ -70,19 +70,19 @@ OTHER_PROGRAMS = {
     *("at_once", "busy", "case", "instances", "mps", "nodes", "program", "ranks", "timestep"),
     *("unit", "visit", "workload"),
 }
-"""What is stated of other programs' steps; those of ours are all-pairs, a rank a GPU."""
+"""Fields of other programs' steps; ours are all-pairs with a rank per GPU."""
 OF_OTHER_LAYERS = {"answered", "inline_bytes"}
-"""What is stated of remote GPUs where the layer is not today's or not ours."""
+"""Fields of remote GPUs whose layer is not today's or not ours."""
 OF_ENERGY = {"joules", "joules_uncertainty"}
-"""What Python reads beside a program that runs."""
+"""Fields that Python reads while a program runs."""
 OF_OTHER_SOURCES = {"caveats", "cold", "run_to_run", "source", "uncertainty"}
-"""What is said of figures that others measured, or once several runs are known."""
+"""Fields of figures that others measured, or of several runs."""
 OF_TRACES = {"calls"}
-"""Phases that traces alone tell."""
+"""Phases that only traces have."""
 
 
 def test_no_field_of_the_models_is_unknown_to_the_library(written: bytes) -> None:
-    """A field added here is added there, if our programs have something to say in it."""
+    """A field that is added here must be added there if our programs can state it."""
     for record in jsonl.parse(written, "records_sample").records:
         fields = set(vars(record)) - OTHER_PROGRAMS - OF_OTHER_LAYERS - OF_ENERGY - OF_OTHER_SOURCES
         missing = fields - stated(record)

@@ -1,4 +1,4 @@
-"""The JSON Schema in the repository says what the models say."""
+"""The JSON Schema in the repository agrees with the classes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_both_accept_and_reject_the_same_records(value: dict[str, Any]) -> None:
 @pytest.mark.parametrize("value", EXAMPLES, ids=lambda value: value["kind"])
 def test_both_require_every_required_field(value: dict[str, Any]) -> None:
     for field in value:
-        without = {key: each for key, each in value.items() if key != field}
+        without = {key: member for key, member in value.items() if key != field}
         assert VALIDATOR.is_valid(without) == accepted_by_models(without), field
 
 

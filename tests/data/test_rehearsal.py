@@ -1,4 +1,4 @@
-"""Times of GPUs that are not there are told from others, wherever they are used."""
+"""Times of fake GPUs are marked wherever they are used."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gpucast.data.dataset import rehearsed as warning_of
 from gpucast.data.records import Machine
 from made_data import TRANSFER_SIZES, dataset, machine, steps, transfer
 
-SAID = "measured on a rehearsed GPU (fake GPU 0): no GPU computed, its times tell of none"
+SAID = "measured on a rehearsed GPU (fake GPU 0), which computes nothing: times are not real"
 
 
 @pytest.fixture
 def rehearsed(tmp_path: Path) -> Path:
-    """A file of records, as a campaign over ``remote serve --fake`` writes it."""
+    """A file of records as written by a campaign over ``remote serve --fake``."""
     path = tmp_path / "rehearsed.jsonl"
     made = steps(lambda n, gpus: 1e-8 * n / gpus + 1e-4, np.random.default_rng(1))
     records = [machine(name="m") | {"gpus": [{"name": "fake GPU 0"}]}, *made]
@@ -31,9 +31,9 @@ def rehearsed(tmp_path: Path) -> Path:
     "gpus", [[{"name": "NVIDIA H200"}], [{"name": "GPU"}], [{"name": "a fake GPU 0"}], [], None]
 )
 def test_others_are_not(gpus: list[dict[str, str]] | None) -> None:
-    found = jsonl.record(machine() | {"gpus": gpus})
-    assert isinstance(found, Machine)
-    assert warning_of(found) is None
+    record = jsonl.record(machine() | {"gpus": gpus})
+    assert isinstance(record, Machine)
+    assert warning_of(record) is None
 
 
 def test_every_command_says_so_first(run: Run, rehearsed: Path, tmp_path: Path) -> None:

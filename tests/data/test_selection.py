@@ -49,7 +49,7 @@ def test_numbers_and_machines_tell_names_apart() -> None:
 
 def test_steps_are_as_preferred_or_of_their_only_kind() -> None:
     data = dataset([machine(), step(8, 1, [1.0], graph=False), step(8, 1, [1.0], graph=True)])
-    assert [each.graph for each in alike(data.steps, OURS, data.name)] == [True]
+    assert [step.graph for step in alike(data.steps, OURS, data.name)] == [True]
     with pytest.raises(InputError, match="graph: there are several: no-graph, graph"):
         alike(data.steps, StepSelection(), data.name)
 
@@ -117,7 +117,7 @@ LABELLED = dataset(
 def test_a_part_of_a_label_chooses_it_where_no_other_has_it(
     chosen: SelectionArguments, case: str
 ) -> None:
-    assert [each.case for each in LABELLED.select(**chosen).steps] == [case]
+    assert [step.case for step in LABELLED.select(**chosen).steps] == [case]
 
 
 @pytest.mark.parametrize(

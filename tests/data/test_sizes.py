@@ -1,4 +1,4 @@
-"""Sizes of any program: real, beyond what 32 bits hold, and shown as people write them."""
+"""Sizes of any program: real numbers, beyond 32 bits, and shown as people write them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def read(**changes: object) -> Step:
 
 @pytest.mark.parametrize("n", [1, 0.25, 1.5e9, LARGEST_N, 2**53 + 1])
 def test_a_size_is_read_as_it_was_given(n: float) -> None:
-    found = read(n=n)
-    assert found.n == n
-    assert jsonl.record(jsonl.to_object(found)) == found
+    step = read(n=n)
+    assert step.n == n
+    assert jsonl.record(jsonl.to_object(step)) == step
 
 
 def test_whole_numbers_are_integers_however_they_are_written() -> None:
@@ -69,9 +69,9 @@ def test_a_size_for_json_is_the_same_number(n: float) -> None:
 def test_a_crossing_is_found_among_small_and_huge_sizes(
     low: float, high: float, wanted: float
 ) -> None:
-    (found,) = from_n_on(lambda n: n >= wanted, 1, low, high)
-    assert found == pytest.approx(wanted, rel=1e-5)
-    assert found >= wanted
+    (smallest,) = from_n_on(lambda n: n >= wanted, 1, low, high)
+    assert smallest == pytest.approx(wanted, rel=1e-5)
+    assert smallest >= wanted
 
 
 def test_forecasts_keep_sizes_that_are_no_whole_numbers() -> None:

@@ -65,7 +65,7 @@ Fast, and runs on 2, 4, or more GPUs.
 
 Time falls, but not as fast as GPUs are added, one after the other.
 """
-"""As tables stand in READMEs of programs."""
+"""Tables as in READMEs of programs."""
 
 
 def test_a_table_in_a_readme_ends_where_its_text_goes_on() -> None:
@@ -78,7 +78,7 @@ def test_a_table_in_a_readme_ends_where_its_text_goes_on() -> None:
 def test_times_below_a_title_that_speaks_of_steps_are_asked_about() -> None:
     message = error_of(README, size=4e8)
     assert "Time: may be the time of a step or of the 1000 steps" in message
-    assert "--columns seconds=Time:s/step if of one, with --steps 1000 if of all" in message
+    assert "--columns seconds=Time:s/step for one step, with --steps 1000 for all" in message
     of_one = steps(README, "seconds=Time:s/step", size=4e8)
     assert [step.seconds for step in of_one] == [[6.695], [4.025]]
     per_step = README.replace("| Time ", "| Time per step ")
@@ -119,13 +119,13 @@ def test_a_header_may_begin_like_a_comment() -> None:
     assert CSV.detect(text)
     (step,) = steps(text)
     assert (step.n, step.gpus, step.seconds) == (24000, 2, [5e-4])
-    # A header counts, and not its like in a comment.
+    # Only the header counts, not its like in a comment.
     assert steps("# n,gpus,ms\nn,gpus,us\n24000,2,0.5\n")[0].seconds == [5e-7]
 
 
 def test_errors_below_a_title_name_the_line_of_the_file() -> None:
     text = "Our cluster\n\natoms,gpus,ms/step\n24000,2,half\n"
-    assert "t.csv:4: ms/step: 'half' is no number" in error_of(text)
+    assert "t.csv:4: ms/step: 'half' is not a number" in error_of(text)
     assert "t.csv:3: columns 'n', 'gpus' and 'seconds' are missing" in error_of(
         "Our cluster\n\nfoo,bar\n1,2\n"
     )
@@ -168,23 +168,23 @@ def test_bare_numbers_from_one_on_may_be_repetitions() -> None:
     asked = "t.csv:1: columns 1, 2, 3 may be GPU counts or repetitions; if they are GPU counts, "
     assert asked + "import with --columns gpus=*" in error_of(text, "seconds=*:ms")
     assert [step.gpus for step in steps(text, "gpus=*,seconds=*:ms")] == [1, 2, 3, 1, 2]
-    # Beside counts of their own they are none.
+    # Next to columns of counts they are not counts.
     assert "column 'seconds' is missing" in error_of("atoms,gpus,1,2,3\n24000,1,5,5,5\n")
 
 
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
-        ("atoms,1,2,4\n", None, "the unit of the times below 1, 2, 4 is not said; import with"),
+        ("atoms,1,2,4\n", None, "the unit of the times below 1, 2, 4 is not stated; import with"),
         ("atoms,1 GPU (ms),2 GPU (us),4\n", None, "is ms or us; import with --columns seconds=*"),
         ("atoms,1,2,4\n", "seconds=*", "--columns: seconds=* needs a unit: seconds=*:ms"),
         (",1 GPU,2 GPU,4 GPU\n", "seconds=*:s", "write n, atoms, cells or the like above them"),
         ("foo,1 GPU,2 GPU,4 GPU\n", "seconds=*:s", "if foo is the size, import with --columns n="),
-        ("n,1,2,4\n24000,400,.5.,\n", "seconds=*:ms", "t.csv:2: time (ms): '.5.' is no number"),
+        ("n,1,2,4\n24000,400,.5.,\n", "seconds=*:ms", "t.csv:2: time (ms): '.5.' is not a number"),
         (
             "n (s),1,2,4\n1,4e3,4e3,4e3\n2,4e3,4e3,4e3\n",
             None,
-            "import with --columns seconds=*:s, if",
+            "import with --columns seconds=*:s; if",
         ),
     ],
 )
@@ -203,7 +203,7 @@ def test_a_data_frame_may_have_counts_across() -> None:
 
 
 def case(text: str, columns: str | None = None, *, given: Any = (), **told: Any) -> Any:
-    """A table, what the user says of it, and fields of its steps: lists where there are several."""
+    """A table, the user's options, and fields of its steps: lists if there are several."""
     return text, columns, dict(given), told
 
 
@@ -466,7 +466,7 @@ def test_a_throughput_of_each_gpu_is_added_up(name: str) -> None:
 
 
 def test_a_unit_stated_of_a_rate_of_each_gpu_leaves_it_that_of_each() -> None:
-    # As MosaicML's llm-foundry has it: 2 GPUs do 50 a second each.
+    # As in MosaicML's llm-foundry: 2 GPUs do 50 a second each.
     (step,) = steps("# GPUs,n,Throughput (T/s/GPU)\n2,200,50\n",
                     "seconds=Throughput (T/s/GPU):tokens/s")  # fmt: skip
     assert step.seconds == [2.0]
@@ -499,8 +499,8 @@ def test_nodes_and_a_time_under_a_name_of_several_words_are_a_table() -> None:
 
 @pytest.mark.parametrize("name", ["Performance per GPU [ns/day]", "steps/s/GPU", "ns/day/GPU"])
 def test_what_does_not_add_up_over_gpus_is_no_time(name: str) -> None:
-    said = error_of(f"GPUs,atoms,{name}\n2,200,50\n", timestep=TIMESTEP)
-    assert "column 'seconds' is missing" in said
+    message = error_of(f"GPUs,atoms,{name}\n2,200,50\n", timestep=TIMESTEP)
+    assert "column 'seconds' is missing" in message
 
 
 def test_a_size_of_all_gpus_goes_before_one_of_each() -> None:
@@ -516,7 +516,7 @@ def test_of_a_batch_that_may_be_either_is_said_how_it_was_taken() -> None:
     assert (step.n, step.seconds) == (128, [128 / 3600])
     assert table.notes[0] == (
         "n is 'batch size', taken as that of all GPUs together; if it is of each, import with "
-        "--columns n='batch size':per-GPU; throughput 'img/s' taken as that of all"
+        "--columns n='batch size':per-GPU; throughput 'img/s' taken as that of all GPUs"
     )
     assert not any("taken as" in value for value in read("GPUs,atoms,s\n8,128,3\n").notes)
 
@@ -527,7 +527,7 @@ def test_of_a_batch_that_may_be_either_is_said_how_it_was_taken() -> None:
 @pytest.mark.parametrize("column", ["ns/jour", "ms/pas"])
 def test_a_unit_in_another_language_is_asked_for(column: str) -> None:
     text = f"n;gpus;{column}\n24;2;310\n"
-    with pytest.raises(InputError, match=f"unit of '{column}' is not known here"):
+    with pytest.raises(InputError, match=f"unit of '{column}' is unknown"):
         steps(text, f"seconds={column}")
     (step,) = steps(text, f"seconds={column}:ms")
     assert step.seconds == [0.31]
@@ -540,11 +540,11 @@ def test_a_unit_in_another_language_is_asked_for(column: str) -> None:
         ("size=atoms", "--columns: 'size' is unknown; it is one of n, gpus, seconds, timestep, "),
         ("n", "--columns: n needs a column: n=COLUMN or n=COLUMN:UNIT"),
         ("seconds=t,time=t", "--columns: seconds is named twice"),
-        ("seconds=t:furlongs", "--columns: 'furlongs' is no unit of step times such as s, ms"),
+        ("seconds=t:furlongs", "--columns: 'furlongs' is not a unit of step times such as s, ms"),
         ("gpus=gpus:k", "--columns: gpus has no unit"),
-        ("n=atoms:bananas", "--columns: 'bananas' is no unit of sizes; it is a factor such as k, "),
-        ("n=atoms:0.5", "--columns: '0.5' is no unit of sizes; it is a factor such as k, M or 1e6"),
-        ("seconds=t:down", "--columns: times are of one row: seconds cannot be filled down"),
+        ("n=atoms:bananas", "--columns: 'bananas' is not a unit of sizes: a factor such as k, "),
+        ("n=atoms:0.5", "--columns: '0.5' is not a unit of sizes: a factor such as k, M or 1e6"),
+        ("seconds=t:down", "--columns: seconds cannot be filled down: a time belongs to one row"),
         ("timestep=t", "--columns: timestep needs a unit: timestep=t:fs"),
     ],
 )
@@ -602,16 +602,16 @@ def test_python_is_told_how_to_name_columns_in_python() -> None:
         ),
         (
             "atoms,cells,gpus,s\n1,1,1,1\n",
-            "t.csv:1: columns 'atoms' and 'cells' are both n; import with --columns n=atoms",
+            "t.csv:1: columns 'atoms' and 'cells' both hold n; import with --columns n=atoms",
         ),
         (
             "n,gpus,mean_ms,median_ms\n1,1,1,1\n",
-            "t.csv:1: columns 'mean_ms' and 'median_ms' are both seconds; import with "
+            "t.csv:1: columns 'mean_ms' and 'median_ms' both hold seconds; import with "
             "--columns seconds=mean_ms",
         ),
         ("n,gpus,ns/day\n1,1,1\n", "t.csv:1: 'ns/day' needs the simulated time of a step; "
          "import with --timestep 2fs"),
-        ("atoms,GPUs,ms/step\n1,two,1\n", "t.csv:2: GPUs: 'two' is no number"),
+        ("atoms,GPUs,ms/step\n1,two,1\n", "t.csv:2: GPUs: 'two' is not a number"),
         ("atoms,GPUs,ms/step\n1,1.5,1\n", "t.csv:2: GPUs: must be an integer, got '1.5'"),
         ("atoms,GPUs,ms/step\n1,1,1\n,2,1\n", "t.csv:3: atoms: missing; if a blank means the "
          "value above it, import with --columns n=atoms:down"),
@@ -620,10 +620,10 @@ def test_python_is_told_how_to_name_columns_in_python() -> None:
         ("gpus,k-points,seconds\n2,24,0.5\n", "t.csv:1: column 'n' is missing"),  # they are points
         ("n,gpus,wall time (s)\n1000,1,50\n", "t.csv:1: column 'seconds' is missing"),
         ("n,gpus,ms\n1000,1,4\n1000,2,half\n",
-         "t.csv:3: ms: 'half' is no number; leave the cell empty where a run has no time"),
+         "t.csv:3: ms: 'half' is not a number; leave the cell empty if a run has no time"),
         ("atoms gpus ms\n24000 1 4\n24000 2\n",
-         "t.csv:3: has 2 fields where the header has 3; part columns by two blanks or more"),
-        ("n;gpus;s\n1;1;0.5\n1;2;0,5\n", "t.csv:3: '0,5' does not go with '0.5' in line 2: "
+         "t.csv:3: has 2 fields where the header has 3; separate columns by at least two blanks"),
+        ("n;gpus;s\n1;1;0.5\n1;2;0,5\n", "t.csv:3: '0,5' contradicts '0.5' in line 2: "
          "decimals have either points or commas"),
     ],
 )  # fmt: skip
@@ -632,10 +632,10 @@ def test_a_wrong_table_is_refused_in_the_words_of_its_header(text: str, message:
 
 
 def test_steps_of_five_minutes_are_asked_about() -> None:
-    said = error_of("n,gpus,time\n1,1,310\n1,2,407\n1,4,200\n")
-    assert said == (
+    message = error_of("n,gpus,time\n1,1,310\n1,2,407\n1,4,200\n")
+    assert message == (
         "t.csv:1: time: the median step takes 310 s; if that is right, import with --columns "
-        "seconds=time:s, if these are milliseconds, with --columns seconds=time:ms, if "
+        "seconds=time:s; if these are milliseconds, with --columns seconds=time:ms; if "
         "microseconds, with --columns seconds=time:us"
     )
     assert steps("n,gpus,time\n1,1,310\n", "seconds=time:s")[0].seconds == [310]
@@ -647,8 +647,8 @@ def test_durations_of_slurm_are_seconds() -> None:
     records = steps(text, "seconds=Elapsed:s")
     # A day and 3 h 12 min 44 s are 86400 + 10800 + 720 + 44 s.
     assert [step.seconds for step in records] == [[97964], [11564.5]]
-    assert "'03:12' is no number" in error_of("n,gpus,s\n1,1,03:12\n")
-    assert "'0:00:04' is no number" in error_of("n,gpus,steps/s\n1,1,0:00:04\n")
+    assert "'03:12' is not a number" in error_of("n,gpus,s\n1,1,03:12\n")
+    assert "'0:00:04' is not a number" in error_of("n,gpus,steps/s\n1,1,0:00:04\n")
     assert "must be greater than 0" in error_of("n,gpus,s\n1,1,00:00:00\n")
 
 
@@ -678,7 +678,7 @@ def test_what_a_cell_says_of_its_unit_goes_before_the_heading(
 )
 def test_a_unit_of_another_kind_is_no_number(name: str, cell: str) -> None:
     text = f"n,gpus,{name}\n1000,1,{cell}\n"
-    assert f"{cell!r} is no number" in error_of(text, timestep=TIMESTEP)
+    assert f"{cell!r} is not a number" in error_of(text, timestep=TIMESTEP)
 
 
 def test_jobs_that_did_not_complete_have_no_time() -> None:
@@ -690,7 +690,7 @@ def test_jobs_that_did_not_complete_have_no_time() -> None:
     assert [e.gpus for e in steps_of(table)] == [1, 2]
     assert table.notes[:1] == ["rows of jobs that did not complete left out: 2 FAILED, 1 CANCELLED"]
     assert "no row has a time" in error_of("n,gpus,s,State\n1,1,3,TIMEOUT\n")
-    # A state of another kind says nothing of jobs.
+    # A state of another kind says nothing about jobs.
     assert len(steps("n,gpus,s,state\n1,1,3,liquid\n1,2,2,solid\n")) == 2
 
 
@@ -712,10 +712,10 @@ def test_runs_that_failed_are_left_out_and_said(
     text = f"n,gpus,s,{name}\n" + "".join(f"1,{i},2,{cell}\n" for i, cell in enumerate(cells, 1))
     table = read(text)
     assert len(table.entries) == len(well) + 1
-    (said,) = (
+    (left_out,) = (
         note for note in table.notes if note.startswith("rows of jobs that did not complete")
     )
-    assert failed[0] in said
+    assert failed[0] in left_out
 
 
 def test_any_column_of_how_a_run_ended_tells_that_it_failed() -> None:
@@ -772,7 +772,7 @@ def test_a_time_beside_steps_is_asked_about_unless_its_name_says_of_what_it_is()
     text = "atoms,gpus,steps,time (s)\n1000,1,1000,50\n"
     assert error_of(text) == (
         "t.csv:1: 'time (s)' may be the time of a step or of all 'steps'; import with --columns "
-        "seconds='time (s)':s/step if of one, steps=steps if of all"
+        "seconds='time (s)':s/step for one step, steps=steps for all"
     )
     assert steps(text, "seconds=time (s):s/step")[0].seconds == [50]
     assert steps(text, "steps=steps")[0].seconds == [0.05]
@@ -790,14 +790,14 @@ def test_two_columns_of_speed_that_contradict_each_other_are_asked_about(
 ) -> None:
     text = "n,gpus,ns/day,ms/step\n1,1,86.4,2\n1,2,17.28,1\n1,4,345.6,0.5\n"
     assert error_of(text, timestep=timestep) == (
-        "t.csv:3: ms/step: '1' is 1 ms a step, 'ns/day' '17.28' is 10 ms: one is wrong; take one "
-        "with --columns seconds=ms/step or seconds=ns/day"
+        "t.csv:3: ms/step: '1' means 1 ms a step, 'ns/day' '17.28' means 10 ms: one is wrong; "
+        "take one with --columns seconds=ms/step or seconds=ns/day"
     )
     assert steps(text, "seconds=ms/step", timestep=timestep)[1].seconds == [1e-3]
     right = text.replace("17.28", "172.8")
     table = read(right, timestep=timestep)
     assert [e.seconds for e in steps_of(table)] == [[2e-3], [1e-3], [5e-4]]
-    together = "'ms/step' and 'ns/day' together say a time step of 2 fs"
+    together = "'ms/step' and 'ns/day' together imply a time step of 2 fs"
     assert (together in table.notes) == (timestep is None)
 
 
@@ -846,8 +846,8 @@ def test_gpus_that_may_be_those_of_each_node_are_asked_about(rows: str, row: str
     text = "n,nodes,GPUs,ms\n" + rows.replace("\n", "\n1000,").removesuffix("1000,")
     text = text.replace("ms\n", "ms\n1000,", 1)
     assert error_of(text) == (
-        f"{row} may be those of each node; import with --columns gpus_per_node=GPUs if they are, "
-        "with --columns gpus=GPUs if of all nodes together"
+        f"{row} may be a count for each node; if so, import with --columns gpus_per_node=GPUs; if "
+        "it is that of all nodes together, with --columns gpus=GPUs"
     )
     cells = [tuple(map(int, line.split(",")[:2])) for line in rows.splitlines()]
     value, of_all = steps(text, "gpus_per_node=GPUs"), steps(text, "gpus=GPUs")
@@ -868,14 +868,14 @@ def test_gpus_per_node_that_a_table_contradicts_is_refused(
     text: str, columns: str | None, told: str
 ) -> None:
     assert error_of(text, columns, gpus_per_node=8) == (
-        f"t.csv:2: --gpus-per-node: 8 contradicts the table: {told}; leave it out"
+        f"t.csv:2: --gpus-per-node: 8 contradicts the table: {told}; omit the option"
     )
     assert steps(text, columns, gpus_per_node=4) == steps(text, columns)
 
 
 def test_nodes_are_no_gpus_beside_the_gpus_of_each() -> None:
     text = "n,Nodes,GPUs per Node,ms\n1000,1,4,4\n1000,2,4,2\n"
-    assert "gpus=Nodes are nodes, of which 'GPUs per Node'" in error_of(text, "gpus=Nodes")
+    assert "gpus=Nodes names nodes, and 'GPUs per Node'" in error_of(text, "gpus=Nodes")
     assert [step.gpus for step in steps(text)] == [4, 8]
 
 
@@ -905,8 +905,8 @@ def test_the_time_of_a_run_goes_with_that_of_its_steps(speed: str, factor: float
     if 0.5 < factor < 2:
         assert steps(text, timestep=TIMESTEP)[0].seconds == [pytest.approx(4e-3)]
         return
-    said = error_of(text, timestep=TIMESTEP)
-    assert f"a step, 'wall time (s)' '{4 * factor}' over 'steps' is" in said
+    message = error_of(text, timestep=TIMESTEP)
+    assert f"a step, 'wall time (s)' '{4 * factor}' over 'steps' means" in message
     of_steps = steps(text, f"seconds={speed}", timestep=TIMESTEP)
     assert of_steps[0].seconds == [pytest.approx(4e-3)]
     of_run = steps(text, "seconds='wall time (s)'".replace("'", ""), timestep=TIMESTEP)
@@ -917,7 +917,7 @@ def test_the_time_of_a_run_goes_with_that_of_its_steps(speed: str, factor: float
 
 
 def made(name: str, values: Sequence[str], factor: float, noise: float, seed: int) -> str:
-    """A table of six cells, a row a value, each of which takes so many times as long as the one
+    """A table of six cells with a row for each value, whose time is a multiple of that of the one
     before."""
     draw = np.random.default_rng(seed)
     rows = [f"n,gpus,ms,{name}"]
@@ -934,11 +934,11 @@ def test_a_column_that_explains_why_rows_differ_is_asked_about(
     name: str, factor: float, noise: float, seed: int
 ) -> None:
     text = made(name, ["A100", "V100"], factor, noise, seed)
-    said = error_of(text)
-    assert said.startswith(f"t.csv: {name}: rows of the same n and GPU count take")
-    assert "with 'V100' as with 'A100'" in said
+    message = error_of(text)
+    assert message.startswith(f"t.csv: {name}: rows of the same n and GPU count take")
+    assert "with 'V100' as with 'A100'" in message
     column = name if " " not in name else f"'{name}'"
-    assert f"gpu_type={column} (kinds of GPUs), case={column} (other runs)" in said
+    assert f"gpu_type={column} (kinds of GPUs), case={column} (other runs)" in message
     machines = steps(text, f"gpu_type={name}")
     assert {step.machine for step in machines} == {"m, A100", "m, V100"}
     assert {step.case for step in steps(text, f"case={name}")} == {"A100", "V100"}
@@ -1020,9 +1020,9 @@ def test_columns_may_be_aligned_by_blanks(text: str) -> None:
 )
 def test_utilization_is_no_step_time(text: str, tmp_path: Path) -> None:
     (tmp_path / "u.csv").write_text(text)
-    with pytest.raises(InputError, match="GPU utilization, which tells no step time"):
+    with pytest.raises(InputError, match="GPU utilization, which does not tell step times"):
         gc.read(tmp_path / "u.csv")
-    # Beside step times it is a column like others.
+    # With step times it is a column like others.
     assert steps("n,gpus,s,GPU util\n1,1,3,97\n")[0].seconds == [3]
 
 
@@ -1035,9 +1035,8 @@ def test_unicode_text_of_spreadsheet_programs_is_read(tmp_path: Path) -> None:
 def test_repetitions_that_differ_far_more_than_others_are_named_by_their_lines() -> None:
     rows = "n,gpus,ms\n1000,1,5.0\n1000,1,5.1\n1000,2,3.0\n1000,2,3.1\n1000,4,1.9\n1000,4,19\n"
     assert texts_of(read(rows).remarks) == [
-        "t.csv:6 and :7: 1.9 ms and 19 ms for the same n and GPU count, far more apart than "
-        "repetitions elsewhere in the table: one is a mistake, or a column tells them apart that "
-        "was not used"
+        "t.csv:6 and :7: 1.9 ms and 19 ms for the same n and GPU count, much farther apart than "
+        "other repetitions in the table: one is wrong, or an unused column distinguishes them"
     ]
     assert read(rows.replace("19\n", "1.8\n")).remarks == []
 
@@ -1077,7 +1076,7 @@ class Written:
     """A unit by its header, and what a step of so many seconds is in it."""
 
     header: str
-    of: Callable[[float, float], float]
+    number: Callable[[float, float], float]
 
 
 UNITS = [
@@ -1094,7 +1093,7 @@ UNITS = [
 
 
 def as_written(value: float, decimal: str, group: str) -> str:
-    """Python's digits, all of them, in another way of writing them."""
+    """All of Python's digits, written in another way."""
     text = repr(value)
     if "e" in text or value >= 1e15:
         return text.replace(".", decimal)
@@ -1104,7 +1103,7 @@ def as_written(value: float, decimal: str, group: str) -> str:
 
 
 def assert_is_read_or_asked_about(text: str, truth: list[Step]) -> None:
-    """Whoever does not say how decimals are written gets the truth, or is asked."""
+    """If the decimal mark is not stated, the result is right or the user is asked."""
     try:
         assert steps(text, timestep=TIMESTEP) == truth
     except InputError as error:
@@ -1139,11 +1138,11 @@ def test_any_table_reads_back_to_the_same_seconds(
     writer = csv.writer(stream, delimiter=delimiter)
     writer.writerow(["Atoms", "colour", unit.header, "GPUs"])
     for n, gpus, seconds in rows:
-        shown = [as_written(value, *way) for value in (n, unit.of(seconds, n), gpus)]
+        shown = [as_written(value, *way) for value in (n, unit.number(seconds, n), gpus)]
         writer.writerow([shown[0], "red", shown[1], shown[2]])
     decimal = "comma" if way[0] == "," else "point"
     records = steps(stream.getvalue(), timestep=TIMESTEP, decimal=decimal)
-    if delimiter != ",":  # among commas a comma sets thousands apart, unless something tells
+    if delimiter != ",":  # if commas separate cells, a comma in a number separates thousands
         assert_is_read_or_asked_about(stream.getvalue(), records)
     assert [(step.n, step.gpus) for step in records] == [(n, gpus) for n, gpus, _ in rows]
     for step, (_, _, seconds) in zip(records, rows, strict=True):
@@ -1185,7 +1184,7 @@ def test_a_data_frame_is_read_as_a_table() -> None:
 
 
 def test_a_wrong_value_of_a_data_frame_is_named_by_its_row() -> None:
-    with pytest.raises(InputError, match=r"^DataFrame:2: GPUs: 'two' is no number$"):
+    with pytest.raises(InputError, match=r"^DataFrame:2: GPUs: 'two' is not a number$"):
         gc.read(FRAME.assign(GPUs=[1, "two", 2]))
 
 
@@ -1219,7 +1218,7 @@ def test_durations_of_a_workbook_are_seconds(name: str, shown_as: str, tmp_path:
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     book.active.append(["Atome", "GPUs", "Schritte", name])
-    # A spreadsheet has times as parts of a day: 27 h, and 50 s.
+    # A spreadsheet stores times as fractions of a day: 27 h, and 50 s.
     for row, seconds in enumerate((27 * 3600, 50), start=2):
         book.active.append([1000, row, 1000, seconds / 86400])
         book.active.cell(row, 4).number_format = shown_as
@@ -1242,7 +1241,7 @@ def test_merged_cells_of_a_workbook_are_of_each_of_their_rows(tmp_path: Path) ->
     ]
     file = book_of(rows, ["A1:D1", "A3:A4", "A5:A7", "D3:D6", "C6:C7"], tmp_path / "steps.xlsx")
     cells = [(step.n, step.gpus, *step.seconds, step.case) for step in gc.read(file).steps]
-    # A merged time is one time, of its first row.
+    # A merged time is a single time, that of its first row.
     assert cells == [
         (5e5, 1, 10e-3, "PME"), (5e5, 2, 6e-3, "PME"),
         (2e6, 1, 40e-3, "PME"), (2e6, 2, 22e-3, "PME"),
@@ -1282,7 +1281,7 @@ def test_of_several_sheets_with_tables_one_is_to_be_named(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="--sheet: has several tables: old, new; choose one"):
         gc.read(file)
     assert_is_the_frame(gc.read(file, sheet="new"))
-    with pytest.raises(InputError, match="--sheet: 'newer' is no sheet; there are: old, new"):
+    with pytest.raises(InputError, match="--sheet: there is no sheet 'newer'; there are: old, new"):
         gc.read(file, sheet="newer")
 
 

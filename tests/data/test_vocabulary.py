@@ -1,4 +1,4 @@
-"""Records, core and programs share the words of schema/vocabulary.toml."""
+"""Records, core and programs use the words of schema/vocabulary.toml."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def test_every_kind_of_record_is_read() -> None:
 @pytest.mark.parametrize("route", get_args(vocabulary.Route))
 def test_transfers_of_every_route_are_read(route: str) -> None:
     record = json.dumps({**TRANSFER, "route": route}).encode() + b"\n"
-    assert [each.route for each in jsonl.parse(record, "data.jsonl").records] == [route]
+    assert [transfer.route for transfer in jsonl.parse(record, "data.jsonl").records] == [route]
     assert route in tables.ENDS

@@ -1,4 +1,4 @@
-"""Files that leave something open: sizes of each GPU, nodes, whole runs, unknown logs."""
+"""Unclear files: sizes of each GPU, nodes, whole runs, unknown logs."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_atoms_are_counted_whole_and_steps_may_be_thousands(tmp_path: Path) -> N
 
 def test_a_table_of_unknown_columns_is_refused_with_their_names(tmp_path: Path) -> None:
     table = file(tmp_path, "t.csv", "model,x,y\nllama,1.5,2\nllama,2.5,3\n")
-    with pytest.raises(gc.InputError, match="of its columns model, x, y say which are what"):
+    with pytest.raises(gc.InputError, match="it has model, x, y"):
         gc.read(table)
     rates = file(tmp_path, "r.md", "| Model | TP | tokens/s |\n|---|---|---|\n| A | 2 | 99.5 |\n")
     with pytest.raises(gc.InputError, match="columns 'n' and 'gpus' are missing"):
@@ -151,7 +151,7 @@ def test_a_stated_size_is_asked_about_where_times_do_not_change_with_the_gpus(
 ) -> None:
     table = file(tmp_path, "weak.dat", JUBE)
     stated = {"columns": "seconds=small:s", "gpus_per_node": 4, "n": 1e6}
-    with pytest.raises(gc.InputError, match=r"-n: times do not change .* --size-of gpu if it is"):
+    with pytest.raises(gc.InputError, match=r"-n: times do not change .* --size-of gpu; if not"):
         gc.read(table, **stated)  # type: ignore[arg-type]
     read = gc.read(table, size_of="gpu", **stated)  # type: ignore[arg-type]
     assert [step.n for step in read.steps] == [4e6, 8e6, 16e6]
@@ -161,7 +161,7 @@ def test_a_stated_size_is_asked_about_where_times_do_not_change_with_the_gpus(
 
 def test_a_batch_is_asked_about_where_times_do_not_change_with_the_gpus() -> None:
     frame = pandas.DataFrame({"Batch": [32, 32], "gpus": [1, 4], "ms": [100.0, 104.0]})
-    with pytest.raises(gc.InputError, match=r"is it the batch of each GPU.*n=Batch:per-GPU if it"):
+    with pytest.raises(gc.InputError, match=r"n is the batch of each GPU.*n=Batch:per-GPU; if it"):
         gc.read(frame)
     assert [step.n for step in gc.read(frame, columns="n=Batch").steps] == [32, 32]
     assert [step.n for step in gc.read(frame, columns="n=Batch:per-GPU").steps] == [32, 128]
@@ -207,7 +207,7 @@ def test_sizes_and_gpus_are_listed_one_for_each_file(tmp_path: Path) -> None:
     assert [step.n for step in gc.load(*logs, regex=regex, n="8x8", gpus=[2, 4]).steps] == [64, 64]
     with pytest.raises(gc.InputError, match="--gpus: 3 are stated for 2 files"):
         gc.read(*logs, regex=regex, n=64, gpus=[1, 2, 4])
-    with pytest.raises(TypeError, match="'gpu' is no keyword here"):
+    with pytest.raises(TypeError, match="'gpu' is not a keyword here"):
         gc.load(*logs, gpu=2)  # type: ignore[call-arg]
     assert one_each("5,000,000") == (5e6,)
     assert one_each("1k,1k") == (1000, 1000)
@@ -238,16 +238,14 @@ def test_times_of_epochs_are_shared_out_by_the_steps_that_are_asked_for(tmp_path
     (step,) = gc.read(log, regex=regex, n=64, gpus=2, steps=100).steps
     assert step.seconds == pytest.approx([1.535, 1.525, 1.515])
     (told,) = gc.read(log, regex=regex, n=64, gpus=2).warnings
-    assert (
-        "each line is of an epoch: its time is taken for a step; if it is of all, --steps" in told
-    )
+    assert "each line is of an epoch, and its time is taken for a step; if not, use --steps" in told
     of_steps = file(tmp_path, "b.log", lines.replace("train", "step time"))
     assert not gc.read(of_steps, regex=r"(?P<seconds>[\d.]+)s", n=64, gpus=2).warnings
 
 
 def test_a_time_of_the_whole_run_is_found_in_one_line(tmp_path: Path) -> None:
     log = file(tmp_path, "a.log", "start of solver\nTime (sec):  1.250e+03   1.000  1.250e+03\n")
-    with pytest.raises(gc.InputError, match="with --steps N where a time is of N steps") as caught:
+    with pytest.raises(gc.InputError, match="with --steps N if a time covers N steps") as caught:
         gc.read(log)
     regex = shlex.split(str(caught.value).partition("--regex ")[2])[0].rstrip(",")
     (step,) = gc.read(log, regex=regex, steps=100, n=8, gpus=1).steps
@@ -296,7 +294,7 @@ def test_gpus_of_a_node_are_none_of_all() -> None:
 
 
 def test_a_csv_of_one_runs_steps_is_a_log(tmp_path: Path) -> None:
-    # As training loops write it; the first time includes start-up, or is none.
+    # As printed by training loops; the first time includes start-up or is not a time.
     text = "step,loss,ms_per_step,elapsed_s\n0,4,0.00,0\n1,3,95.5,9\n2,3,55.0,15\n3,2,54.5,20\n"
     (step,) = gc.read(file(tmp_path, "log.csv", text), n=8, gpus=1).steps
     assert step.seconds == [0.055, 0.0545]
@@ -324,7 +322,7 @@ def test_two_times_of_runs_are_asked_about_by_the_role_that_there_is(tmp_path: P
 
 def test_a_row_with_whole_numbers_is_no_header_of_gpu_counts(tmp_path: Path) -> None:
     table = file(tmp_path, "t.csv", "lang,device,grid,rep,ms_per_step\npython,GPU,512,1,0.55\n")
-    with pytest.raises(gc.InputError, match=r"of its columns lang, device, grid, rep, ms_per_step"):
+    with pytest.raises(gc.InputError, match=r"it has lang, device, grid, rep, ms_per_step"):
         gc.read(table)
 
 
@@ -339,10 +337,10 @@ def test_a_rate_that_stands_behind_its_unit_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "seconds"),
     [
-        # A time of day, and the line of a source file, are no times of steps.
+        # The numbers of a time of day and of a line in a source file are not step times.
         ("12:00:0{i} loop.py:12{i} [timer.py:18{i}:stop] it took 0.5{i} s, at 10:0{i}:3{i}",
          [0.53, 0.51, 0.52]),
-        # What stands before a number, with a colon, is not the unit of the number before that.
+        # Words with a colon before a number are not the unit of the number before.
         ("iter time (s): 2.6{i} samples/sec: 24.{i}", [2.63, 2.61, 2.62]),
         ("batch_cost: 0.3{i}4, reader_cost: 0.1{i}, ips: 20.{i} samples/s", [0.334, 0.314, 0.324]),
         # Two GPUs share 64 images.
@@ -401,13 +399,13 @@ def test_the_slow_first_steps_of_any_log_warm_up_and_ranks_lines_are_one(tmp_pat
 def test_times_that_the_lines_own_clock_contradicts_are_said(tmp_path: Path) -> None:
     lines = [f"12:00:{at:02} step {at}: 0.{at}5 s" for at in (10, 20, 30)]
     (told,) = read_counted(tmp_path, counted(*lines)).warnings
-    assert "by the time of day of its lines a step takes 1 s, by what --regex finds 205 ms" in told
+    assert "a step takes 1 s by the time of day of its lines, but 205 ms by --regex" in told
 
 
 def test_lines_of_iterations_of_which_several_make_a_step_say_so(tmp_path: Path) -> None:
     text = counted(*(f"iter {at} step {at // 4}: iter time 0.5{at} s" for at in range(1, 10)))
     (told,) = read_counted(tmp_path, text).warnings
-    assert "its lines count 9 iterations to 2 steps: its time is taken for one iteration" in told
+    assert "its lines count 9 iterations to 2 steps: a time is taken for one iteration" in told
 
 
 @pytest.mark.parametrize(

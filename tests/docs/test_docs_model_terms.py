@@ -108,7 +108,7 @@ def test_terms_that_see_ticks_are_as_printed(term: str) -> None:
         evaluate(FORMULAS[term], symbols(n, N, T_gpu=t_gpu)) + t_gpu
         for (n, N), t_gpu in zip(CELLS, times[:, 0], strict=True)
     ]
-    # Five harmonics of a sawtooth stand for all.
+    # Five harmonics of a sawtooth represent all of them.
     assert times[:, 2] + times[:, 0] == pytest.approx(expected, rel=0.01)
 
 
@@ -157,7 +157,7 @@ def row(term: _core.Term) -> str:
 def test_the_table_of_the_page_is_the_catalogue() -> None:
     terms = [*_core.GPU_TERMS.values(), *_core.CPU_TERMS.values(), *_core.COM_TERMS.values()]
     table = "\n".join(row(term) for term in terms)
-    # Where this fails, the expected rows are what the page should say.
+    # If this fails, the expected rows are those that the page should have.
     page = PAGE.read_text(encoding="utf-8")
     assert table in page, table
     assert {term.name for term in terms} <= FORMULAS.keys()

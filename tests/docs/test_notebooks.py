@@ -44,7 +44,7 @@ def test_there_is_one_for_each_document_one_for_the_figures_and_one_for_newcomer
 @pytest.mark.parametrize("name", NAMES)
 def test_it_runs_and_its_page_is_up_to_date(name: str, script: dict[str, Any]) -> None:
     page = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
-    fresh = script["executed"](name)  # raises where a cell fails, assertions included
+    fresh = script["executed"](name)  # raises if a cell fails, including assertions
     hint = f"run make notebooks: {name}.ipynb is not made from {name}.py as it is"
     assert [(c.cell_type, c.source) for c in page.cells] == [
         (c.cell_type, c.source) for c in fresh.cells
@@ -58,7 +58,7 @@ def test_it_runs_and_its_page_is_up_to_date(name: str, script: dict[str, Any]) -
 
 
 def kinds(notebook: nbformat.NotebookNode) -> list[list[str]]:
-    """What each output is: a picture, a table, a text."""
+    """The kind of each output: a picture, a table, a text."""
     return [
         [max(output.get("data", {"stream": ""}), key=len) for output in cell.outputs]
         for cell in notebook.cells
@@ -78,7 +78,7 @@ def said(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def close(a: str, b: str) -> bool:
-    """Machines differ in the last digits, and bootstraps in a per cent."""
+    """Machines differ in the last digits, and bootstraps by a per cent."""
     first, second = (float(number.replace(",", "")) for number in (a, b))
     return math.isclose(first, second, rel_tol=0.1, abs_tol=1)
 

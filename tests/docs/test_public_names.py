@@ -1,4 +1,4 @@
-"""Pages and notebooks use what docs/reference/python.md offers, and nothing else of gpucast."""
+"""Pages and notebooks use only the parts of gpucast that docs/reference/python.md lists."""
 
 import ast
 import importlib
@@ -27,7 +27,7 @@ SOURCES = [
 
 
 def code_of(path: Path) -> str:
-    """Its Python: that of a page's examples, fenced or merely indented."""
+    """The Python code of a page: its examples, fenced or indented."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return text

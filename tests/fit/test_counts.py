@@ -1,6 +1,6 @@
-"""How much work answers take, counted; how long that takes on a machine: lab/benchmarks/.
+"""The work of answers is counted; lab/benchmarks/ measures how long it takes on a machine.
 
-Each count is of what grows with the wrong thing once it is done in the wrong place: a fit for each
+Each count grows in the wrong way if work is done in the wrong place: a fit for each
 row, a forecast for each job, a check for each record twice.
 """
 
@@ -41,7 +41,7 @@ ANSWERS = ("forecast", "best_probability")
 
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> Calls:
-    """Counts what the compiled module is asked for, and files of records that are read."""
+    """Counts requests to the compiled module, and files of records that are read."""
     calls = Calls(monkeypatch)
     calls.watch(_core, *FITS, *ANSWERS)
     calls.watch(jsonl, "parse")
@@ -49,7 +49,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Calls:
 
 
 def more(work: Callable[[int], Callable[[], object]], size: int) -> float:
-    """Calls of Python functions for each item that twice as many items take."""
+    """Calls of Python functions per item, from the difference between n and 2 n items."""
     return (python_calls(work(2 * size)) - python_calls(work(size))) / size
 
 
@@ -106,7 +106,7 @@ def test_predict_reads_a_model_and_no_records(core: Calls, run: Run, tmp_path: P
 
     few, many = asked("1000"), asked("1000,2000,4000,8000,16000")
     assert set(few) == set(many) == {"forecast", "draws"}
-    # Draws go size by size, with the times they are about; forecasts at once.
+    # Draws are made size by size, with their times; forecasts all at once.
     assert many["draws"] == 5 * few["draws"]
     assert few["draws"] == 1
     assert many["forecast"] - few["forecast"] <= 3 * (many["draws"] - few["draws"])
@@ -114,14 +114,14 @@ def test_predict_reads_a_model_and_no_records(core: Calls, run: Run, tmp_path: P
 
 def test_predict_of_a_named_model_reads_no_records(core: Calls, run: Run, tmp_path: Path) -> None:
     gc.fit(whole(NATIVE), model="paper", replicates=30).save(tmp_path / "model.json")
-    # Sizes of which cells were timed ask once whether these refute the model.
+    # For all sizes with timed cells, there is one request whether these refute the model.
     for sizes, forecasts in (("1001", 2), ("1000", 3), ("1000,2000,4000,8000,16000", 3)):
         words = ("predict", tmp_path / "model.json", "-n", sizes, "--gpus", "1-8")
         assert core.of(partial(run, *words)) == {"forecast": forecasts, "best_probability": 1}
 
 
 def test_a_report_of_more_counts_draws_no_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It drew anew for every choice of counts."""
+    """Draws were repeated for every choice of counts."""
     calls = Calls(monkeypatch)
     calls.watch(Model, "draws")
 
@@ -135,7 +135,7 @@ def test_a_report_of_more_counts_draws_no_more_often(monkeypatch: pytest.MonkeyP
 def test_a_curve_without_jumps_is_evaluated_little_beyond_its_stops(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It was at three places between each two of them, and at each again and again."""
+    """It was computed at three places between each pair, and at each of them repeatedly."""
     evaluate, cells = Model.seconds, []
 
     def counted(model: Model, n: Array, gpus: Array) -> Array:
@@ -157,7 +157,7 @@ def test_a_curve_without_jumps_is_evaluated_little_beyond_its_stops(
 
 
 def test_curves_of_several_forms_ask_for_each_n_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ends of segments were asked for with each of them, and again with each pass."""
+    """Ends of segments were requested with each segment, and again with each pass."""
     model = gc.fit(whole(NATIVE), replicates=30)
     evaluate, asked = Model.seconds, []
 

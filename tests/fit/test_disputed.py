@@ -1,4 +1,4 @@
-"""Cells of which one of two repetitions is a mistake, against the truth they were made from."""
+"""Cells with a wrong repetition out of two, compared with the truth behind the data."""
 
 import numpy as np
 import pandas as pd

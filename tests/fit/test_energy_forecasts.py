@@ -12,7 +12,7 @@ FIXED = 1e-3
 
 
 def time_of(n, gpus):
-    """A step of 1 ms, and 20 ns a cell that GPUs share out, s."""
+    """A step of 1 ms, and 20 ns per cell that GPUs divide, s."""
     return FIXED + 2e-8 * n / gpus
 
 
@@ -41,7 +41,7 @@ def fitted(tmp_path, *how, **more):
 
 
 def by_work(n, gpus):
-    """120 W without work, 600 W at work."""
+    """120 W while idle, 600 W while working."""
     return 120 + 480 * (1 - FIXED / time_of(n, gpus))
 
 
@@ -64,7 +64,7 @@ def test_energy_beyond_the_cells_grows_with_the_work(tmp_path):
 
 @pytest.mark.parametrize("name", ["NVIDIA H100 80GB HBM3", "a GPU"])
 def test_no_gpu_takes_more_than_the_power_of_its_kind(tmp_path, name):
-    """Its power grows with the work to 2000 W, an H100's is 700 W at most."""
+    """Its power grows with the work to 2000 W, but an H100's is at most 700 W."""
     path = written(tmp_path, lambda n, gpus: 1900 * (1 - FIXED / time_of(n, gpus)) + 100)
     path.write_text(path.read_text().replace("a GPU", name))
     frame = gc.fit(gc.load(path)).forecast(1e8, [1, 4])

@@ -1,4 +1,4 @@
-"""A fit finds the parameters that made the data, and says which it cannot know."""
+"""A fit finds the parameters that made the data, and tells which it cannot determine."""
 
 from typing import Any
 
@@ -107,7 +107,7 @@ def test_timing_the_cpu_part_tells_t_cpu() -> None:
 def test_quality_is_that_of_the_cells(joint: Model) -> None:
     medians = {
         (s.n, s.gpus): np.median(s.seconds) for s in whole().steps
-    }  # the data are made again, so this looks at no number of the fit
+    }  # the data are made again, so that no number of the fit is used
     frame = joint.forecast(N_GRID, range(1, 5))
     error = [
         abs(row.seconds / medians[row.n, row.gpus] - 1) for row in frame.itertuples(index=False)
@@ -136,7 +136,7 @@ def test_without_replicates_there_are_no_intervals_of_parameters() -> None:
     assert model.best(1e5)["probability"].isna().all()
     mixed = gc.fit(whole(), replicates=0)
     assert all(entry["ci95"] is None for entry in mixed.content["parameters"].values())
-    # A mixture draws from what it knows, not from replicates.
+    # A mixture draws from its distribution, not from replicates.
     assert 0 < mixed.best(1e5)["probability"][0] <= 1
     row = model.forecast(1e5, 4).iloc[0]
     assert row.low < row.seconds < row.high  # the noise of a measurement remains
@@ -244,7 +244,7 @@ def test_of_few_cells_timed_once_auto_forecasts_widely_and_says_what_is_missing(
     assert model.replicates.shape[0] == 0
     there = model.forecasts([float(sizes[-1])], [1])
     assert there.low[0] <= true[-1] <= there.high[0]
-    # What four GPUs take, rests on forms.
+    # Times on four GPUs rest on forms.
     far = model.forecasts([float(sizes[-1])], [4])
     assert far.high[0] / far.low[0] > there.high[0] / there.low[0]
     assert far.low[0] > 0

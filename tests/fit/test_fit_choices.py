@@ -1,4 +1,4 @@
-"""Which records and which model a fit takes; where it cannot tell, it lists the choices."""
+"""Which records and which model a fit uses; if it cannot decide, it lists the choices."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_auto_takes_wave_for_data_of_the_paper() -> None:
 
 def test_auto_takes_occupancy_for_data_of_blocks_on_multiprocessors() -> None:
     generator = rng(3)
-    # Up to four blocks and more a multiprocessor beyond the bend: p is there to be seen.
+    # With up to four blocks and more per multiprocessor beyond the bend, p is visible.
     n = [500, 1000, 2000, 3000, 4000, 6000, 8000, 16000, 32000, 64000, 128000, 256000]
     data = dataset(
         [
@@ -58,7 +58,7 @@ def test_auto_takes_occupancy_for_data_of_blocks_on_multiprocessors() -> None:
     assert model.content["model"]["gpu"] == "occupancy"
     assert model.content["k"] is None
     tried = {candidate.model: candidate for candidate in model.candidates}
-    # Processes about the paper's form make up for it where there are data, and only there.
+    # Processes for the paper's form compensate for it only where there are data.
     assert tried["paper"].weight == 0
     assert tried["paper"].cv_error > 1.3 * tried["occupancy+linear+star-serial"].cv_error
     # Forecasts follow the formula where nothing was measured.
@@ -137,7 +137,7 @@ def test_auto_takes_the_schedule_of_the_steps() -> None:
 )
 def test_several_possibilities_are_listed(field: str, first: Any, other: Any) -> None:
     data = dataset([machine(), *some_steps(**{field: first}), *some_steps(**{field: other})])
-    beside = " (gpucast compare shows models of each side by side)" if field == "path" else ""
+    beside = " (gpucast compare shows them side by side)" if field == "path" else ""
     with pytest.raises(gc.InputError) as caught:
         gc.fit(data)
     assert str(caught.value) == (

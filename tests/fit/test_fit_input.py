@@ -1,4 +1,4 @@
-"""What a fit takes from records, and how complex the models are that it tries."""
+"""The input of a fit from records, and the complexity of the models that it tries."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def test_complexity_counts_parameters_but_those_of_the_schedule() -> None:
     assert serial.complexity(problem) == 3 + 1 + 4
     for com in ("star-async", "star-async-poll", "star-async-turns"):
         assert Candidate("work", "linear", com, routes).complexity(problem) == 8
-    # The share of a further GPU's copies that is seen.
+    # The visible share of a further GPU's copies.
     assert Candidate("work", "linear", "star-serial-poll", routes).complexity(problem) == 9
     assert Candidate("work", "affine", "star-serial", routes).complexity(problem) == 9
     assert Candidate("wave", "linear", "star-serial", routes).complexity(problem) == 6
@@ -47,7 +47,7 @@ def test_complexity_counts_parameters_but_those_of_the_schedule() -> None:
     assert bent.complexity(problem) == 9
 
 
-# What a fit takes
+# Input of a fit
 
 
 def test_a_schedule_moves_data_on_its_own_routes_and_the_papers() -> None:

@@ -1,4 +1,4 @@
-"""Whatever a user's CSV holds: it is refused in words, or its forecasts make sense."""
+"""Whatever a user's CSV contains: it is refused with a message, or its forecasts make sense."""
 
 import contextlib
 from pathlib import Path
@@ -34,7 +34,7 @@ def check(model: Model) -> None:
     ticks = own and (mixed or model.terms.com.endswith("-poll"))
     n = np.unique(np.round(np.geomspace(1, 1e9, 60)))
     for gpus in (1.0, 2.0, 7.0):
-        with contextlib.suppress(gc.InputError):  # a count that the data know nothing of
+        with contextlib.suppress(gc.InputError):  # a count that the data do not determine
             forecasts = model.forecasts(n, np.full(n.size, gpus))
             for part in (forecasts.t_gpu, forecasts.t_cpu, forecasts.low, forecasts.high):
                 assert np.isfinite(part).all()
@@ -98,7 +98,7 @@ def test_from_csv_to_forecast_every_command_answers_or_refuses(
         ["fit", data, "--replicates", "20", "-o", model, "--force", "--json"],
         ["predict", model, "-n", "1..1e9:20", "--gpus", "1,3", "--json"],
     ):
-        status = main(command)  # anything that is no InputError is raised here
+        status = main(command)  # anything other than an InputError is raised here
         assert status in (0, 2)
         if status != 0:
             return

@@ -1,4 +1,4 @@
-"""Steps of one GPU count: what they tell, and what is said of other counts."""
+"""Steps of one GPU count: what they determine, and the remarks on other counts."""
 
 import numpy as np
 import pandas
@@ -70,14 +70,14 @@ def test_other_counts_are_no_faster_than_divided_and_no_surer_the_further(
     width = np.log(at.high / at.low)
     assert width[0] > width[1] > width[2]
     assert width[2] < width[3] < width[4]
-    # Draws say the same: their median is the forecast, and no draw beats division.
+    # Draws agree: their median is the forecast, and no draw beats division.
     draws = on_four.draws(at.n, counts, 2000)
     assert np.log(np.median(draws, axis=0) / at.seconds) == pytest.approx(0, abs=0.05)
     assert (draws[:, 3] >= draws[:, 2] / 2 * (1 - 1e-6)).all()
 
 
 def test_a_cell_of_another_count_has_the_interval_of_its_forecast(on_four: gc.Model) -> None:
-    """It had that of the count that was timed."""
+    """It had the timed count."""
     at = on_four.forecasts(np.full(5, 3e4), np.array([1.0, 2.0, 4.0, 8.0, 16.0]))
     low, high = on_four.cell_intervals(at, [1] * 5, np.zeros(5))
     assert low == pytest.approx(at.low)

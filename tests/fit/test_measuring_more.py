@@ -1,5 +1,5 @@
-"""Measuring more does not make forecasts beyond the data worse: what was timed beside the steps is
-read for what it tells, and left out where it does not describe them."""
+"""More measurements do not make forecasts beyond the data worse: other records are
+used for what they tell, and left out if they do not describe the steps."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,7 +52,7 @@ PARTS: dict[str, Keep] = {
 
 
 def with_part(data: Dataset, keep: Keep | None) -> Dataset:
-    """Its steps, and of the rest what is kept."""
+    """Its steps, and those of the other records that are kept."""
     kept = [
         record
         for record in data.records
@@ -126,7 +126,7 @@ def test_copies_that_describe_the_steps_are_used_without_a_word() -> None:
 
 
 def forecast(data: Dataset, group: StepSelection, n: Array, gpus: Array) -> Array:
-    """By the mixture that a fit of a group forecasts with."""
+    """With the mixture of a fit of a group."""
     problem = problem_of(data, group)
     needed = routes_of(problem)
     problem.transfers = {

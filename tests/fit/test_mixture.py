@@ -1,4 +1,4 @@
-"""What the mixture of our own programs is fitted to, which forms it is over, and what it answers
+"""The data and forms of the mixture for our own programs, and its answers
 for any table of times."""
 
 from typing import Any
@@ -28,7 +28,7 @@ from made_data import (
 )
 from records_samples import relaxed
 
-# ---- what was measured ----
+# ---- measurements ----
 
 
 def posed(*records: dict[str, Any], gpu: dict[str, Any] | None = None) -> Problem:
@@ -70,7 +70,7 @@ def test_host_phases_are_of_visits_and_kernel_phases_of_cells() -> None:
             step(2000, 1, [4e-3]),
         )
     )
-    # A phase that took no time was not timed. The cell's kernel is between 6e-4 and 8e-4.
+    # A phase without any time was not timed. The cell's kernel is between 6e-4 and 8e-4.
     assert seen.kernel[0] == pytest.approx(7e-4)
     assert seen.kernel_variance[0] == pytest.approx(0.003**2 + (2e-6 / 7e-4) ** 2)
     assert seen.kernel[1] is None
@@ -85,7 +85,7 @@ def test_kernel_phases_count_where_they_are_the_kernel_alone(schedule: str, alon
     assert (visits_of(posed(timed)).kernel[0] is not None) == alone
 
 
-# ---- what launches say ----
+# ---- launches ----
 
 
 def test_launches_speak_against_what_hides_and_against_turns() -> None:
@@ -127,7 +127,7 @@ def test_the_tick_at_which_a_kernel_is_seen_to_end_is_found() -> None:
     assert ticks > 0.2
 
 
-# ---- which forms ----
+# ---- forms ----
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_host_work_is_told_as_bent_only_where_times_say_so() -> None:
         assert model.terms.cpu == ("bent" if bends else "linear")
 
 
-# ---- how good it is ----
+# ---- accuracy ----
 
 
 @pytest.mark.parametrize(("field", "at"), [("gpus", 4), ("n", 64000)])
@@ -252,7 +252,7 @@ def test_two_values_leave_too_little_to_forecast_the_largest_by() -> None:
 
 
 def test_cells_left_out_are_missed_by_what_fits_without_them_miss() -> None:
-    """The closed form leaves parameters where all cells put them, and so errs a little less."""
+    """The closed form uses a single point of parameters, and so errs a little less."""
     problem = problem_of(whole(seed=5))
     tried = forms(problem, None)
     (plain,) = [
@@ -268,11 +268,11 @@ def test_cells_left_out_are_missed_by_what_fits_without_them_miss() -> None:
     assert np.mean(np.abs(missed)) > np.mean(np.abs(inside))
 
 
-# ---- robust, and never without an answer ----
+# ---- robust, and always with an answer ----
 
 
 def test_a_disturbed_visit_does_not_move_the_others() -> None:
-    """One record of 28 takes three times what it should: a neighbour burst in."""
+    """One record of 28 takes three times the right time, because of a neighbour."""
     clean = whole(seed=4)
     records = [
         step(
@@ -400,7 +400,7 @@ def test_forecasts_of_measured_cells_lie_in_the_range_of_what_was_measured(
     model = gc.fit(dataset([machine(), *cells]), replicates=0)
     assert model.own_program
     forecasts = model.forecasts(model.cells.n, np.array(model.cells.gpus, float))
-    # A cell that all others contradict is forecast by them: so far single steps scatter.
+    # A cell that all others contradict is forecast from them: single steps scatter as much.
     widened = np.max(forecasts.high / forecasts.low) * np.exp(3 * sigma)
     assert forecasts.seconds.max() <= max(model.cells.seconds) * widened
     assert forecasts.seconds.min() >= min(model.cells.seconds) / widened

@@ -1,4 +1,4 @@
-"""Forecasts of a fitted model, and the file it is kept in."""
+"""Forecasts of a fitted model, and its file."""
 
 import contextlib
 import json
@@ -62,8 +62,8 @@ def test_forecasts_are_those_of_the_truth_at_unmeasured_sizes(model: Model) -> N
     for mine, truth in zip(
         (forecasts.t_gpu, forecasts.t_cpu, forecasts.t_com), NATIVE.terms(n, gpus), strict=True
     ):
-        # A term that is a small part of the time is known less well, and of the host's nothing but
-        # step times tells.
+        # A term with a small share of the time is less certain; the host's term is determined by
+        # step times only.
         assert np.all(np.abs(mine - truth) < 0.04 * NATIVE.seconds(n, gpus))
     assert forecasts.seconds == pytest.approx(NATIVE.seconds(n, gpus), rel=0.03)
     assert forecasts.seconds == pytest.approx(

@@ -1,4 +1,4 @@
-"""Parts of a step that programs print themselves, and forecasts of them."""
+"""Parts of a step that programs print, and forecasts of them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from gpucast.model.fitted import Model
 
 
 def step(n: float, gpus: int, *, timed: bool = True) -> Record:
-    """3 ns an element on GPUs, 0.2 ms of the host, exchange from two GPUs on."""
+    """3 ns an element on GPUs, 0.2 ms of the host, exchange with two or more GPUs."""
     kernel, cpu = 3e-9 * n / gpus, 2e-4
     com = 1e-4 * (gpus > 1) + 1e-7 * (n / gpus) ** (2 / 3) * (gpus > 1)
     phases = {"kernel": [kernel], "cpu": [cpu], "exchange": [com]}

@@ -1,4 +1,4 @@
-"""Fits of programs that are known by their step times alone, against truths made up for them."""
+"""Fits of programs that are known only by their step times, compared with made-up truths."""
 
 import json
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def errors(model: gc.Model, truth: Truth, cells: list[tuple[float, int]]) -> np.
 
 
 def test_slow_first_steps_leave_forecasts_and_their_intervals_as_they_are() -> None:
-    """A first step five times as long in each cell; what it adds to a run is said."""
+    """A first step five times as long in each cell; its addition to a run is reported."""
     random = np.random.default_rng(4)
     quiet, slow = [], []
     for n in SIZES:
@@ -95,7 +95,7 @@ def test_a_gpu_count_that_was_left_out_is_forecast(truth: Truth, held_out: int) 
         cells = [(float(n), held_out) for n in SIZES]
         misses.append(errors(model, truth, cells))
         inside.append(covered(model, truth, cells))
-    # What one GPU is spared, two and four cannot tell from what any step pays.
+    # Two and four GPUs cannot separate what one GPU lacks from the constant part of a step.
     assert np.median(misses) <= (0.08 if held_out == 1 else 0.04)
     assert np.mean(inside) >= 0.9
 
@@ -265,7 +265,7 @@ def test_a_cell_that_repeats_beyond_the_knee_is_not_left_out() -> None:
 
 @pytest.mark.parametrize("repetitions", [1, 3])
 def test_only_a_lone_run_between_others_may_be_a_mistake(repetitions: int) -> None:
-    """Twice as long in the middle of a row, and at the corner."""
+    """Twice as long in the middle of a row, and in a corner."""
     for n, gpus, alone in ((96_000, 2, repetitions == 1), (1_067_000, 4, False)):
         rows = timed(fluid, 0).groupby(["n", "gpus"]).head(repetitions).copy()
         rows.loc[(rows.n == n) & (rows.gpus == gpus), "seconds"] *= 2
@@ -335,7 +335,7 @@ def test_work_of_all_pairs_that_does_not_fill_a_gpu_may_fill_it_later() -> None:
 
 @pytest.mark.parametrize("traced", [False, True])
 def test_a_lone_cell_off_all_others_is_left_out_unless_it_was_traced(traced: bool) -> None:
-    """A run that met a busy machine is a slip; a sum of a step's calls is none, whatever it is."""
+    """A run during a load of the machine is an outlier; a sum of a step's calls never is."""
     sizes = [1000 * 2**i for i in range(10)]
     seconds = [1e-4 + 1e-8 * n * (1.7 if n == 32_000 else 1.0) for n in sizes]
     phases = [{"phases": {"calls": [t / 2], "kernel": [t / 4]}} if traced else {} for t in seconds]

@@ -59,7 +59,7 @@ def test_numbers_that_mean_nothing_are_refused() -> None:
 
 
 def test_turns_that_take_longer_than_the_work_are_forecast() -> None:
-    """Beside others each step pays 120 us of the GPU, whether it takes 40 us alone or 2 ms."""
+    """Next to others each step takes 120 us more of the GPU, whatever it takes alone."""
     lines = [{"kind": "machine", "id": "gpu"}]
     for n, host, gpu in ((1e3, 30e-6, 10e-6), (1e4, 60e-6, 200e-6), (1e5, 300e-6, 2e-3)):
         for count in (1, 2, 4):
@@ -81,7 +81,7 @@ def test_turns_that_take_longer_than_the_work_are_forecast() -> None:
 
 
 def test_a_simulated_gpu_serves_one_after_the_other() -> None:
-    """The oracle itself: nothing but the GPU, and nothing but the host."""
+    """The oracle itself: only the GPU, and only the host."""
     full = simulated(Program(gpu=1, host=1e-9, variation=0), 3, 40, seed=1)
     assert full == pytest.approx([3, 3, 3], rel=0.02)
     idle = simulated(Program(gpu=1e-9, host=1, variation=0), 3, 40, seed=1)
@@ -102,7 +102,7 @@ def test_two_are_forecast_from_how_busy_one_keeps_the_gpu() -> None:
 
 
 def test_what_one_and_two_leave_open_is_said() -> None:
-    """Two instances that hardly meet: without its use, nobody knows when the GPU is full."""
+    """Two instances that hardly meet: without the GPU's use, it is unknown when the GPU is full."""
     programs = {1e4: PROGRAMS[1e4]}
 
     def width(busy: bool) -> float:
@@ -181,7 +181,7 @@ def test_a_column_of_instances_is_no_column_of_repetitions(tmp_path: Path) -> No
     assert [len(step.seconds) for step in data.steps] == [1] * 5
     assert [step.instances for step in data.shared_steps] == [2, 2]
     forecasts = shared_forecasts(gc.fit(data), [1000, 2000, 1000], [2, 2, 4])
-    # Forecasts of measured cells are what was measured, over the time of one alone.
+    # Forecasts of measured cells are the measured times, over the time of one alone.
     assert forecasts.seconds[:2] == pytest.approx([0.041, 0.082], rel=0.03)
     assert forecasts.low[2] < 0.082 < forecasts.high[2]
 
@@ -203,5 +203,5 @@ def test_instances_that_hardly_meet_leave_open_whether_they_fill_the_gpu(tmp_pat
     forecasts = shared_forecasts(gc.fit(gc.read(table)), [1000, 2000, 1000], [4, 4, 2])
     assert (forecasts.high[:2] > [0.082, 0.164]).all()
     assert (forecasts.speedup_low[:2] < 2).all()
-    # Nothing more is open where it was measured.
+    # The uncertainty is no larger where it was measured.
     assert forecasts.high[2] < 0.05

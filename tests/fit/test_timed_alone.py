@@ -1,4 +1,4 @@
-"""What copies and launches that were timed alone say, and what they leave open."""
+"""What copies and launches that were timed alone determine, and what they leave open."""
 
 from collections.abc import Callable, Sequence
 from typing import get_args
@@ -10,12 +10,12 @@ import gpucast as gc
 from gpucast import _core
 from gpucast.data.records import Launch
 from gpucast.data.vocabulary import Schedule
+from gpucast.fitting.mixture import Belief, known_alone, line
 from gpucast.fitting.selection import problem_of
 from gpucast.fitting.synchronous import terms_left, waits_for_calls
-from gpucast.fitting.timed_alone import Belief, known, line
 from made_data import TRANSFER_SIZES, dataset, launch, machine, step, transfer
 
-LATENCY, THROUGHPUT = (Belief(*each) for each in _core.TRANSFER_PRIORS)
+LATENCY, THROUGHPUT = (Belief(*prior) for prior in _core.TRANSFER_PRIORS)
 
 
 def believed(
@@ -100,7 +100,7 @@ def test_one_size_is_weighed_as_draws_of_what_is_plausible_are(size: int, second
 def test_steps_pay_what_was_timed_alone_within_what_such_programs_do() -> None:
     copies = [transfer("h2d", size, [straight(size)] * 3) for size in TRANSFER_SIZES]
     cells = [step(n, 1, [1e-3]) for n in (64, 65536)]
-    beliefs = known(problem_of(dataset([machine(), *cells, *copies, launch(10, [4e-5] * 3)])))
+    beliefs = known_alone(problem_of(dataset([machine(), *cells, *copies, launch(10, [4e-5] * 3)])))
     assert beliefs["t_kernel"] == pytest.approx((4e-6, 0.4))
     assert beliefs["t_queue"] == pytest.approx((8e-6, 0.7))
     assert beliefs["L_h2d"] == pytest.approx((1e-5, 0.5), rel=0.03)

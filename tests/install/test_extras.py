@@ -1,4 +1,4 @@
-"""What pip installs only where it is asked for."""
+"""Packages that pip installs only on request."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def without(package: str, *arguments: str | Path) -> subprocess.CompletedProcess
 def test_every_extra_that_a_command_names_is_there_and_brings_the_package() -> None:
     extras = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]
     for package, extra in EXTRAS.items():
-        assert any(each.removeprefix("python-").startswith(package) for each in extras[extra])
+        assert any(name.removeprefix("python-").startswith(package) for name in extras[extra])
 
 
 def test_all_extras_are_in_all() -> None:

@@ -1,4 +1,4 @@
-"""Where the package finds the programs and libraries that pip put beside it."""
+"""Where the package finds the programs and libraries that pip installed with it."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""Recipes for other installers say what pyproject.toml says, and there is one version number."""
+"""Recipes for other installers agree with pyproject.toml, and there is one version number."""
 
 import ast
 import re
@@ -20,13 +20,13 @@ CONDA_NAMES = {"matplotlib-base": "matplotlib"}
 
 def least(requirements: list[str]) -> dict[str, str]:
     """The least version of each package, of lines such as ``rich>=13.7``."""
-    found = (re.fullmatch(r"([a-z0-9-]+) ?>=([0-9.]+).*", line) for line in requirements)
-    return {match[1]: match[2] for match in found if match}
+    matches = (re.fullmatch(r"([a-z0-9-]+) ?>=([0-9.]+).*", line) for line in requirements)
+    return {match[1]: match[2] for match in matches if match}
 
 
 @pytest.fixture
 def needed() -> dict[str, str]:
-    """What forecasts, figures, proposals, reports and the page in the browser need."""
+    """The packages needed by forecasts, figures, proposals, reports and the page in the browser."""
     extras = PROJECT["project"]["optional-dependencies"]
     names = ("figures", "proposal", "report", "serve")
     return least(

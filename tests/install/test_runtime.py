@@ -1,4 +1,4 @@
-"""Where programs find the CUDA runtime, and what is said where they do not."""
+"""Where programs find the CUDA runtime, and their message if they do not."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ LOADER = "error while loading shared libraries: libcudart.so.13: cannot open sha
 
 
 def ended(folder: Path, status: int, said: str) -> tuple[int, str]:
-    """A program that says something on stderr and ends."""
+    """A program that writes to stderr and ends."""
     file = folder / programs.MICROBENCH
     file.write_text(f"import sys\nprint({said!r}, file=sys.stderr)\nsys.exit({status})\n")
     with programs.Program([sys.executable, str(file)], None) as program:
@@ -19,9 +19,9 @@ def ended(folder: Path, status: int, said: str) -> tuple[int, str]:
 
 
 def test_without_the_runtime_the_extra_that_brings_it_is_named(tmp_path: Path) -> None:
-    status, said = ended(tmp_path, 127, f"/x/gpucast-microbench: {LOADER}")
+    status, message = ended(tmp_path, 127, f"/x/gpucast-microbench: {LOADER}")
     assert status == 127
-    assert said == (
+    assert message == (
         "gpucast-microbench finds no CUDA runtime: pip install 'gpucast[measure]', or a CUDA 13 "
         "toolkit"
     )

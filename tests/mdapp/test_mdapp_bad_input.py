@@ -1,4 +1,4 @@
-"""Wrong options and start files: one line that says what, exit status 2, nothing lost."""
+"""Wrong options and start files give one line, exit status 2, and no loss of data."""
 
 import os
 from pathlib import Path
@@ -130,7 +130,7 @@ def test_engine_cuda_where_no_gpu_can_be_seen(command: tuple[object, ...]) -> No
     assert line.startswith("--engine cuda: ")
 
 
-# ---- start files; what is wrong with their lines: xyz_test.cpp ----
+# ---- start files; errors within their lines: xyz_test.cpp ----
 
 GOOD = """2
 Lattice="20 0 0 0 20 0 0 0 20" Properties=species:S:1:pos:R:3

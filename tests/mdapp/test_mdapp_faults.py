@@ -1,4 +1,4 @@
-"""Runs that are stopped in the middle: what was measured or simulated so far stays, whole."""
+"""Interrupted runs: what was measured or simulated before is kept, whole."""
 
 import signal
 import subprocess
@@ -16,13 +16,13 @@ ENDLESS = ("--engine", "host", "--max-time", 1000, "--interval", 1e-9, "--warm-u
 
 
 def wait_for(path: Path, text: str, running: subprocess.Popen[bytes]) -> None:
-    """Until the file holds so much."""
+    """Wait until the file has this size."""
     there = until(lambda: path.exists() and text in path.read_text(), running)
     assert there, running.communicate()
 
 
 def interrupted(running: subprocess.Popen[bytes]) -> tuple[int, list[str]]:
-    """Exit status, and what was said on stderr."""
+    """Exit status and stderr."""
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=HANG)
     return running.returncode, err.decode().splitlines()
@@ -40,7 +40,7 @@ def test_an_interrupted_measurement_keeps_what_it_has(tmp_path: Path) -> None:
     until(lambda: processor_seconds(running) >= begun + 0.02, running)
     status, lines = interrupted(running)
     assert status == 1
-    # The cell under way counts with the steps that it had; the next was never begun.
+    # The current cell counts with its steps so far; the next was never begun.
     assert lines[-1] == "gpucast-mdapp: error: interrupted: 1 of 2 cells measured"
     before, stopped = mdapp.steps_in(path.read_text())
     assert len(before["seconds"]) == 5

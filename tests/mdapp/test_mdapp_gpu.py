@@ -1,4 +1,4 @@
-"""What only a GPU can show. lab/gpu.sh does more: all GPUs, sanitizers, rates."""
+"""Tests that need a GPU. lab/gpu.sh does more: all GPUs, sanitizers, rates."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Crystal and melt in a periodic cell: what simulations of a few picoseconds tell apart."""
+"""Crystal and melt in a periodic cell, which simulations of a few picoseconds distinguish."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ def crystal(lattice_constant: float) -> mdapp.Frame:
 
 @dataclass(frozen=True)
 class Run:
-    """6 ps under a thermostat; what is asked of it leaves out the first half."""
+    """6 ps under a thermostat; averages leave out the first half."""
 
     observables: list[dict[str, Any]]
     frames: list[mdapp.Frame]

@@ -43,7 +43,7 @@ def forces_of(answer: dict[str, Any]) -> Array:
 
 
 def openmm_sums(salt: str, answer: dict[str, Any], force: Any) -> Sums:
-    """What OpenMM makes of the configuration in ``answer``."""
+    """OpenMM's result for the configuration in ``answer``."""
     system = openmm.System()
     for kind in answer["types"]:
         system.addParticle(SALTS[salt].masses[kind])
@@ -87,7 +87,7 @@ def test_the_open_box(salt: str, n: int, displace: float) -> None:
 def test_particles_strewn_at_random_of_both_salts(tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     for salt, cation in (("NaCl", "Na"), ("KCl", "K")):
-        # No two nearer than ions of a melt come: drawn one by one, and drawn again if too near.
+        # No two are nearer than ions of a melt: drawn one by one, and drawn again if too near.
         r: list[Array] = []
         while len(r) < 60:
             drawn = random.uniform(-12, 12, 3)

@@ -1,4 +1,4 @@
-"""Files that are in the way of an output, and outputs that cannot be written: nothing is lost."""
+"""Existing files in the way of outputs, and outputs that cannot be written: nothing is lost."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Long simulations: what they conserve and what they hold. Shorter ones: mdapp/tests."""
+"""Long simulations: conserved and controlled quantities. Shorter ones are in mdapp/tests."""
 
 from typing import Any
 

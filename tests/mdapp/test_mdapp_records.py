@@ -1,4 +1,4 @@
-"""``measure``: the records of a grid, and that gpucast reads and fits them."""
+"""``measure``: the records of a grid, which gpucast reads and fits."""
 
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ def test_files_are_added_to_or_replaced_only_when_asked(tmp_path: Path) -> None:
     assert path.read_bytes() == before
     assert len(measured(path, *QUICK, "--n", 97, "--append", "--machine", "mine")) == 2
     assert path.read_bytes().startswith(before)
-    # One machine to those who read it.
+    # For readers, it is one machine.
     assert list(gc.load(path).machines) == ["mine"]
     assert [s["n"] for s in measured(path, *QUICK, "--n", 99, "--force")] == [99]
 
@@ -72,7 +72,7 @@ def test_stdout_takes_records_and_stderr_progress() -> None:
 
 
 def test_what_was_measured_can_be_fitted_and_forecast(tmp_path: Path) -> None:
-    """How well is another question, which a busy machine cannot answer: see the demo."""
+    """A busy machine cannot show the quality of the fit: see the demo."""
     path = tmp_path / "steps.jsonl"
     measured(
         path, "--n", "343,512,729,1000,1331", "--gpus", "1-2", "--kernel", "tuned",

@@ -1,4 +1,4 @@
-"""A wall clock that jumps by years while programs measure: what they time goes by another one."""
+"""A wall clock that jumps by years during measurements, which use another clock."""
 
 import json
 import os
@@ -27,7 +27,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def jumping(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of programs whose wall clock jumps."""
+    """The environment of programs with a jumping wall clock."""
     library = tmp_path_factory.mktemp("clock") / "jumping_clock.so"
     assert COMPILER is not None
     subprocess.run([COMPILER, "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], check=True)

@@ -1,4 +1,4 @@
-"""What is wrong in a program's description is told in one line: file, line, key, what to do."""
+"""Errors in a program's description give one line: file, line, key, what to do."""
 
 import sys
 from pathlib import Path
@@ -34,10 +34,10 @@ WRONG = [
     ("[1000, 2000, 4000]", "{1: {L: 1}, 2: {M: 1}}", "sizes.2: L is not given for every size"),
     ("[1000, 2000, 4000]", "{1: {n: 1}}", "sizes.1.n: is no name for a variable of yours"),
     ("regex: '(?P<time>[0-9.]+) ms'", "importer: lamps", "'lamps'; did you mean lammps?"),
-    ("regex: '(?P<time>[0-9.]+) ms'", "regex: '('", "result.regex: is no regular expression"),
+    ("regex: '(?P<time>[0-9.]+) ms'", "regex: '('", "result.regex: is not a regular expression"),
     ("regex: '(?P<time>[0-9.]+) ms'", "regex: 'x'", "result.regex: needs one named group"),
     ("regex: '(?P<time>[0-9.]+) ms'", "json: a, csv: b", "needs one of importer, regex, json,"),
-    ("unit: ms,", "unit: parsec,", "program.yaml:8: result.unit: 'parsec' is no unit"),
+    ("unit: ms,", "unit: parsec,", "program.yaml:8: result.unit: 'parsec' is not a unit"),
     ("unit: ms,", "unit: ns/day,", "result.timestep: missing; ns/day needs the simulated time"),
     ("unit: ms,", "unti: ms,", "result.unti: unknown key; did you mean unit?"),
     ("success: done", "success: [1", "is no valid YAML"),

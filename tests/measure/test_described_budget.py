@@ -1,4 +1,4 @@
-"""What visits of a described program take, and what its campaign may still spend."""
+"""The time of visits of a described program, and what its campaign may still spend."""
 
 from pathlib import Path
 
@@ -71,7 +71,7 @@ def campaign(tmp_path: Path, **limits: float) -> Visits:
 def test_time_left_is_what_the_gpu_hours_buy(
     tmp_path: Path, gpu_seconds: float, seconds: float
 ) -> None:
-    """Half of the GPU time buys half of the visits, whichever these are."""
+    """Half of the GPU time buys half of the visits, whichever they are."""
     visits = campaign(tmp_path, gpu_hours=gpu_seconds / HOUR)
     assert visits.progress() == (0, 12, pytest.approx(seconds))
     visits.budget.spend(gpu_seconds / 4, 2)

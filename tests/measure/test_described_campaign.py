@@ -1,4 +1,4 @@
-"""``gpucast measure --program``: what it leaves in the file and beside, however it ends."""
+"""``gpucast measure --program``: its file and the files beside it, however it ends."""
 
 import os
 import re
@@ -53,7 +53,7 @@ def test_visits_come_in_passes_over_all_cells_each_in_another_order(
     orders = [[(s["n"], s["gpus"]) for s in steps[i : i + 6]] for i in (0, 6, 12)]
     assert len({tuple(order) for order in orders}) == 3
     assert sorted(orders[0]) not in orders
-    # Both are visits, those made and those that were there.
+    # Existing visits and new ones are both visits.
     status, out, _ = run(*measure, "--visits", 4, "-o", path, "--json")
     answer = only_json(out)
     assert (status, answer["measured"], answer["skipped"]) == (0, 6, 18)
@@ -138,7 +138,7 @@ def test_a_cell_that_fails_is_a_note_and_does_not_end_the_campaign(
 
 
 LOST = "\"echo 'gpucast remote: node:1: no route'; echo 'CUDA error: no devices'; exit 2\""
-"""As a program ends whose server cannot be reached."""
+"""The program ends as if its server could not be reached."""
 
 FAILURES = [
     ("success: done", "success: finished", "its output lacks 'finished' (success)"),
@@ -217,17 +217,17 @@ def test_a_budget_visits_a_start_design_and_what_tells_most(run: Run, tmp_path: 
     program = described(tmp_path, ("[1000, 2000, 4000]", sizes), ("[1, 2]", "[1, 2, 3, 4]"))
     path = tmp_path / "data.jsonl"
     measure = ("measure", "--program", program, "--json", "-o", path)
-    # So much that every visit is affordable: only the number of visits ends it.
+    # A large budget: only the number of visits ends it.
     assert answer_of(run(*measure, "--budget", "10h", "--visits", 1))["measured"] == 24
     assert set(visits(path).values()) == {1}
-    # Next to nothing: the first visit alone, of which nobody knows what it costs.
+    # A tiny budget: only the first visit, whose cost is unknown.
     other = tmp_path / "other.jsonl"
     answer = answer_of(run(*measure[:-1], other, "--gpu-hours", "1e-9"))
     assert (answer["measured"], answer["paths"][0]["status"]) == (1, "budget")
     assert visits(other) == {(1000, 1, 1): 1}
     assert answer["paths"][0]["gpu_hours"] > 1e-9
     assert answer["paths"][0]["device"] == "core"
-    # On path host no GPU is spoken of.
+    # On path host, GPUs are not mentioned.
     status, out, err = run(*measure[:3], "--gpu-hours", 1e-9, "--visits", 3, "-o", other)
     assert status == 0
     assert "core hours" in out
@@ -274,7 +274,7 @@ def test_a_dry_run_with_a_budget_says_that_a_part_is_made_and_what_is_first(
         "Only some of these are made: first n=1000 gpus=1, then others, chosen as it "
         "goes, until the budget is spent."
     )
-    # Whatever the budget, a first visit tells what the others cost.
+    # Whatever the budget, a first visit shows the cost of the others.
     assert run(*measure[:3], "--gpu-hours", 1e-9, "-o", path)[0] == 0
     assert visits(path) == {(1000, 1, 1): 1}
     plan = only_json(run(*measure, "--dry-run", "--json", "--until", "best")[1])
@@ -317,7 +317,7 @@ def test_gpus_are_bound_free_ones_first_and_within_what_slurm_gave(
     assert gpus_here("native", {"CUDA_VISIBLE_DEVICES": "1"}) is None
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,GPU-c")
     assert gpus_here("native", {}) == ["2", "0"]
-    monkeypatch.setenv("SLURM_JOB_ID", "7")  # what Slurm gave out is there
+    monkeypatch.setenv("SLURM_JOB_ID", "7")  # the allocation by Slurm is used
     assert gpus_here("native", {}) == ["0", "GPU-c"]
     assert gpus_here("native", {}, ["srun", "-n1"]) is None
     assert step_of_allocation("native", ["srun", "-n1"], 2, 1) == {
@@ -398,7 +398,7 @@ TWO_SIZES = TEN_SIZES[:2]
 
 
 def interrupted(folder: Path, number: signal.Signals, sizes: list[int], times: int) -> None:
-    """Held in its second run, or caught after its first, by turns; then measured to its end."""
+    """Stopped in its second run, or after its first, in turns; then measured to its end."""
     program = described(
         folder, ("[1000, 2000, 4000]", str(sizes)), ("gpus: [1, 2]", f"gpus: {FOUR_COUNTS}")
     )

@@ -1,6 +1,6 @@
 """The descriptions in docs/examples/programs: those that can run here run, the others are read.
 
-Programs that are not here are stood in for by scripts that print what the program prints.
+Programs that are not installed are replaced by scripts that print their output.
 """
 
 import os
@@ -47,7 +47,7 @@ def programs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def copied(name: str, folder: Path) -> Path:
-    """An example with the input files that users have of their own."""
+    """An example with input files that users would bring."""
     target = folder / "example"
     shutil.copytree((EXAMPLES / name).parent, target)
     if name.startswith("gromacs"):

@@ -1,4 +1,4 @@
-"""What is read of what programs print: step times, by hand-computed examples, and reasons."""
+"""The interpretation of programs' output: step times (computed by hand) and reasons."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``gpucast measure --program --gpus 1/2,1``: instances at once, and what the file says of them."""
+"""``gpucast measure --program --gpus 1/2,1``: simultaneous instances, and their records."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from gpucast.measure.described.results import Times, together
 from gpucast.measure.described.sharing import at_once
 from waiting import HANG
 
-# Each instance waits until as many are there as it was told: run one after another they would
+# Each instance waits until all of them are there: one after the other, they would
 # never end.
 MEETING = """\
 import os, sys, time

@@ -1,4 +1,4 @@
-"""``gpucast doctor`` finds what is here, and says what to do about the rest."""
+"""``gpucast doctor`` finds what is installed, and advises on the rest."""
 
 import os
 import re
@@ -13,7 +13,7 @@ GPU = ["NVIDIA H200", "143771 MiB", "580.1", "GPU-1"]
 
 
 def found(monkeypatch: pytest.MonkeyPatch, **answers: list[list[str]]) -> dict[str, Finding]:
-    """Findings of a machine whose nvidia-smi answers so, by the first word of what it is asked."""
+    """Findings on a machine with these answers of nvidia-smi, by the first word of a request."""
 
     def nvidia_smi(query: str) -> list[list[str]]:
         words = {"query-gpu=name": "gpus", "query-compute-apps": "running"}

@@ -1,6 +1,6 @@
 """A rehearsal of eight GPUs: eight CPU threads, and eight servers over a fake driver.
 
-What is measured there is no matter of time here, but of being there, once each, and right.
+Times do not matter here, only that everything is measured once and correctly.
 """
 
 import subprocess
@@ -73,7 +73,7 @@ def test_steps_of_every_schedule_on_one_device_to_eight(tmp_path: Path) -> None:
 def test_a_trajectory_has_the_same_bits_on_one_device_as_on_eight(
     kernel: str, tmp_path: Path
 ) -> None:
-    """131 particles: no count of devices but one divides them."""
+    """131 particles: a prime, which only one device divides evenly."""
 
     def trajectory(schedule: str, gpus: int) -> bytes:
         path = tmp_path / "run.xyz"
@@ -115,11 +115,11 @@ def test_skeletons_go_up_to_eight_devices(tmp_path: Path) -> None:
 
 KERNELS = fake_kernels("microbench", "mdapp")
 FAKED = {"GPUCAST_FAKE_KERNELS": ":".join(map(str, KERNELS))}
-STARS = [each for each in SERIES if each[0] != "allgather"]
-"""NCCL knows no remote GPUs."""
+STARS = [series for series in SERIES if series[0] != "allgather"]
+"""NCCL does not support remote GPUs."""
 
 over_servers = pytest.mark.skipif(
-    not PROBE.exists() or not all(each.exists() for each in KERNELS), reason=f"no {PROBE}"
+    not PROBE.exists() or not all(file.exists() for file in KERNELS), reason=f"no {PROBE}"
 )
 
 
@@ -173,7 +173,7 @@ def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
         for k in (1, 2)
     ]
     assert parts == [*rounds[0], *rounds[1], "concurrent"]
-    # All of it is there: nothing is measured again.
+    # Everything exists: nothing is measured again.
     assert len(again.stdout.splitlines()) == 1
     records = mdapp.records_in((folder / "dataset.jsonl").read_text())
     once = sum((all_cells(path, (64,), ("claret",), STARS) for path in paths), Counter())
@@ -187,7 +187,7 @@ def test_the_script_for_a_machine_with_eight(tmp_path: Path) -> None:
     assert len(gc.load(folder / "dataset.jsonl").machines) == 3
 
 
-# --- the forecast that a machine with eight is held against ----------------------------------
+# --- the forecast for comparison with a machine with eight ------------------------------------
 
 
 def test_eight_gpus_are_forecast_from_four(run: Run, tmp_path: Path) -> None:

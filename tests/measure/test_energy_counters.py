@@ -1,4 +1,4 @@
-"""Energy counters of GPUs: a driver made up here, and counters whose readings are known."""
+"""Energy counters of GPUs: a made-up driver, and counters with known readings."""
 
 import ctypes
 import os
@@ -36,7 +36,7 @@ DRIVER = SimpleNamespace(
     nvmlDeviceGetHandleByUUID=of_uuid,
     nvmlDeviceGetTotalEnergyConsumption=used,
 )
-"""NVML as far as it is asked; GPU i has used 1000 (i + 1) mJ."""
+"""The part of NVML that is used; GPU i has used 1000 (i + 1) mJ."""
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_meter_reads_beside_a_program():
 
 
 def test_a_described_program_has_the_joules_of_its_mean_step(run, tmp_path, monkeypatch):
-    """200 W by the clock, whatever the run takes; a step is said to take 3 ms on average."""
+    """200 W by the clock, whatever the run takes; a step takes 3 ms on average."""
     steady = lambda gpus: lambda: 200 * time.monotonic()  # noqa: E731
     monkeypatch.setattr(energy, "counter", steady)
     asked = "#!/bin/sh\ncase \"$*\" in *index*) echo '0, GPU-a' ;; esac\n"

@@ -1,4 +1,4 @@
-"""``gpucast measure`` on CPU devices: what it leaves in the file, however it ends."""
+"""``gpucast measure`` on CPU devices: its file, however it ends."""
 
 import json
 import os
@@ -81,7 +81,7 @@ def test_a_grid_is_measured_once(run: Run, tmp_path: Path) -> None:
 
 
 def grown(path: Path, more: int, process: subprocess.Popen[str]) -> None:
-    """Waits until a file has so many bytes more, or nobody is left to write them."""
+    """Wait until a file has grown by this number of bytes, or nobody is left to write to it."""
     enough = size(path) + more
     until(lambda: size(path) >= enough, process)
 
@@ -94,7 +94,7 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(tmp_path: Path) -> None
         grown(path, chance.randrange(1, 8000), process)  # a cell has some thousand bytes
         process.kill()
         process.communicate()
-        # As a power failure may leave it.
+        # As a power failure may leave the file.
         if path.exists() and chance.random() < 0.5:
             with path.open("a") as stream:
                 stream.write('{"schema":"gpucast.record/1","kind":"step","mach')
@@ -154,7 +154,7 @@ def test_a_broken_off_suite_of_transfers_is_completed_not_doubled(
 def with_a_suite_of(
     records: list[dict[str, Any]], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Puts a program in place of the one that measures transfers, which "measures" these."""
+    """Replace the program that measures transfers by one that "measures" these."""
     (folder / "suite").write_text(
         "".join(
             jsonl.to_line(jsonl.record({**record, "machine": "MACHINE", "path": "host"})) + "\n"
@@ -225,7 +225,7 @@ def test_a_busy_machine_is_said_where_cpus_are_the_devices(
     assert (status, err) == (0, "gpucast: note: shared machine: 3 others\n")
     assert only_json(out)["notes"] == ["shared machine: 3 others"]
     assert [note.text for note in gc.load(path).notes] == ["shared machine: 3 others"]
-    # Nothing is left to measure, so that nobody disturbs it.
+    # Nothing is left to measure, so that others do not matter.
     assert run(*one)[::2] == (0, "")
 
 
@@ -251,7 +251,7 @@ def test_a_budget_that_is_used_up_ends_a_path(run: Run, tmp_path: Path) -> None:
     assert status == 0, err
     (path,) = only_json(out)["paths"]
     assert path["status"] == "budget"
-    # A step of a million particles is known to take longer than all of it.
+    # A step of a million particles is known to take longer than the whole budget.
     assert not [step for step in gc.load(tmp_path / "data.jsonl").steps if step.n != 64]
 
 

@@ -30,10 +30,10 @@ KERNELS = fake_kernels("microbench", "mdapp")
 GRID = ("--n", "64,216", "--kernels", "claret", "--schedules", "star-async", "--no-transfers",
         "--max-time", "0.05s")  # fmt: skip
 
-REHEARSED = "measured on a rehearsed GPU (fake GPU 0): no GPU computed, its times tell of none"
+REHEARSED = "measured on a rehearsed GPU (fake GPU 0), which computes nothing: times are not real"
 
 over_servers = pytest.mark.skipif(
-    not PROBE.exists() or not all(each.exists() for each in KERNELS), reason=f"no {PROBE}"
+    not PROBE.exists() or not all(file.exists() for file in KERNELS), reason=f"no {PROBE}"
 )
 
 

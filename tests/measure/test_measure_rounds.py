@@ -13,7 +13,7 @@ from gpucast.measure.design.cells import Cell, Choice, Timing, all_series, grid,
 from gpucast.measure.visits import OwnCosts, cheapest_round, spread_round
 
 Rounds = Callable[[Sequence[Cell], float], list[Cell]]
-"""The cells of the next round, among those left and for the seconds left."""
+"""The cells of the next round, from the remaining cells and seconds."""
 
 CELLS = grid("native", 4, Choice(schedules=("star-serial",), kernels=("claret",)))
 ONE, OTHER = (
@@ -37,7 +37,7 @@ def all_rounds(
     visits: Counter[Cell] | None = None,
     most: int = 1,
 ) -> list[Cell]:
-    """Every visit that is made until the time is over; ``visits``: where they are counted."""
+    """All visits until the time is over; ``visits``: where they are counted."""
     left, measured = list(CELLS), []
     visits = Counter() if visits is None else visits
     while left and seconds > 0:
@@ -64,7 +64,7 @@ def test_without_a_budget_all_cells_come_the_cheapest_first() -> None:
 
 @given(st.integers(4, 80), st.integers(0, 5))
 def test_any_first_part_of_a_pass_is_spread_over_the_cells(part: int, visit: int) -> None:
-    """No gap between the sorted cells is much longer than if they were spread evenly."""
+    """No gap between the sorted cells is much longer than with even spacing."""
     visits = dict.fromkeys(CELLS, visit)
     ordered = sorted(CELLS)
     at = sorted(ordered.index(cell) for cell in in_turn(CELLS, visits)[:part])
@@ -86,7 +86,7 @@ def test_each_pass_has_an_order_of_its_own_which_is_the_same_in_each_start() -> 
     assert first != second
     assert sorted(first) == sorted(second) == sorted(CELLS)
     assert in_turn(reversed(CELLS), {}) == first
-    # What has no visit yet comes before what has one.
+    # Cells without a visit come first.
     behind = in_turn(CELLS, dict.fromkeys(CELLS[:3], 1))
     assert set(behind[-3:]) == set(CELLS[:3])
 

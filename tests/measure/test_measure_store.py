@@ -1,4 +1,4 @@
-"""The file of a campaign: what is in it stays, half lines go, one writer at a time."""
+"""The file of a campaign: its content stays, incomplete lines are removed, with one writer."""
 
 import json
 import resource
@@ -97,7 +97,7 @@ def test_a_new_file_without_records_is_removed_again(path: Path) -> None:
 
 
 def test_a_full_disk_leaves_whole_lines(path: Path) -> None:
-    """The limit of a file's size stands for it: the line is written in part, then refused."""
+    """A limit on the file's size stands for a full disk: the line is written only in part."""
     limit = len(line(MACHINE)) + len(line(STEP)) + 10
     script = f"""
 import json, resource, signal
@@ -158,7 +158,7 @@ def test_the_same_machine_keeps_its_id(path: Path) -> None:
             id_of("host", named="mine", host="elsewhere")
 
 
-# ---- somebody else touches the file ----
+# ---- other programs change the file ----
 
 
 def cut(path: Path) -> None:

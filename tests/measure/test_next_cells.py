@@ -1,4 +1,4 @@
-"""Which cells to measure next: by hand where all is normal, and by a model's own draws."""
+"""Which cells to measure next: by hand for normal distributions, and by a model's draws."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -89,7 +89,7 @@ def test_a_visit_takes_the_square_of_the_covariance_over_its_own_variance() -> N
 
 
 def test_a_second_cell_is_worth_more_where_it_explains_the_first() -> None:
-    """With hardly any noise a + b and b together say what a is."""
+    """With hardly any noise, a + b and b together determine a."""
     model = Known(np.array([A + B, B, A]), noise=0)
     advice = advised(model, Ask.forecasts([12], [1]), 2, count=2)
     assert advice.order == [0, 1]

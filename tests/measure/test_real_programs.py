@@ -1,6 +1,6 @@
 """LAMMPS, GROMACS, OpenMM and PyTorch, measured on processor cores as their descriptions say.
 
-What a record holds is held against the program's own log, read by an expression of the tests' own.
+A record's content is compared with the program's own log, read by the tests' own expression.
 """
 
 from itertools import product
@@ -60,6 +60,6 @@ def test_a_real_program_is_measured_fitted_and_forecast(
     assert set(forecast) == set(product(sizes, (1, 2)))
     for (size, gpus), answer in forecast.items():
         there = [t for step in steps if (step.n, step.gpus) == (size, gpus) for t in step.seconds]
-        # However busy the machine was, a cell is forecast near what was seen of it.
+        # However busy the machine was, a cell is forecast near its measured times.
         assert min(there) / 2 < answer["seconds"] < 2 * max(there)
         assert answer["low"] < answer["seconds"] < answer["high"]

@@ -20,7 +20,7 @@ SLURM = ("--slurm", "--partition=gpu --time=10")
 SIZES = [1000 * 2**power for power in range(10)]
 GPUS = [1, 2, 3, 4]
 MOMENTS = int(os.environ.get("GPUCAST_MOMENTS", "4"))
-"""At which campaigns are interrupted; ten of them take a minute for each signal."""
+"""The points at which campaigns are interrupted; ten take a minute for each signal."""
 
 pytest.importorskip("submitit")
 pytestmark = [
@@ -47,7 +47,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(autouse=True)
 def _idle(cluster: Cluster) -> Iterator[None]:
-    """Each test begins with a node that takes jobs, and leaves none behind."""
+    """Each test starts with a node that accepts jobs, and leaves no jobs behind."""
     yield
     cluster.resume()
     for job in cluster.jobs():
@@ -242,7 +242,7 @@ def test_a_cell_that_fails_is_a_note_and_the_others_go_on(
     notes = [note for note in gpucast.load(path).notes if "digest" in (note.about or {})]
     failed_in = sum(note.about["seconds"] * note.about["gpus"] for note in notes if note.about)
     assert failed_in > 0
-    # What failed had its GPUs, too.
+    # Failed runs had their GPUs, too.
     made_in = sum(step["visit"]["seconds"] * step["gpus"] for step in steps(path))
     assert answer["paths"][0]["gpu_hours"] * 3600 == pytest.approx(made_in + failed_in)
     line = next(line for line in done.stderr.splitlines() if "ran out of memory" in line)
@@ -271,7 +271,7 @@ def sees(tmp_path: Path, launcher: str) -> Path:
 
 
 def seen(tmp_path: Path) -> dict[int, str]:
-    """Per GPU count what its run saw."""
+    """The GPUs that each run saw, by GPU count."""
     devices = {}
     for log in (tmp_path / "data.logs").glob("*.log"):
         gpus = int(log.name.partition("gpus")[2].partition("-")[0])
@@ -331,9 +331,9 @@ def test_gpu_hours_buy_a_design_and_end_with_the_budget(cluster: Cluster, tmp_pa
     first = made(path)
     assert 0 < first < 18 * 6
     assert set(visits(path).values()) == {1}
-    # Spent is spent: the same budget buys nothing more.
+    # The budget is spent: the same budget buys nothing more.
     assert only_json(shell(*measure, "--gpu-hours", "0.001").stdout)["measured"] <= 1
-    # So much that every visit is affordable: only the number of visits ends it.
+    # A large budget: only the number of visits ends it.
     done = shell(*measure, "--gpu-hours", "100", "--visits", "1")
     assert done.returncode == 0, done.stderr
     assert set(visits(path)) >= set(grid(sizes, [1, 2, 4]))

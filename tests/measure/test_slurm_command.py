@@ -1,4 +1,4 @@
-"""``gpucast measure --program --slurm``, as far as no Slurm is needed for it."""
+"""``gpucast measure --program --slurm``: the parts that need no Slurm."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a job of a campaign does on its node; no Slurm is needed for that."""
+"""What a campaign's job does on its node, without Slurm."""
 
 import os
 import pickle

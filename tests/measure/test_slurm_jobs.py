@@ -1,4 +1,4 @@
-"""What jobs of a campaign ask for, what they make, and what becomes of visits left undone."""
+"""Requests of a campaign's jobs, their results, and what becomes of unfinished visits."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,7 +52,7 @@ def test_options_are_written_in_any_of_sbatchs_ways() -> None:
 
 
 SHAPES = [
-    # path, shape, what the user says, what a job asks for beside the time
+    # path, shape, the user's options, what a job requests besides time
     ("native", Shape(4, 1, 0), "", "--gpus-per-node=4 --nodes=1 --ntasks-per-node=1"),
     ("native", Shape(8, 2, 8), "", "--gpus-per-node=4 --nodes=2 --ntasks-per-node=4"),
     ("native", Shape(2, 1, 0), "--gres=gpu:a100:{gpus}",
@@ -120,7 +120,7 @@ def test_a_seed_spreads_over_sizes_and_gpu_counts() -> None:
     assert len(set(seed)) == len(seed)
     assert len({cell.gpus for cell in seed}) >= 2
     assert len({cell.n for cell in seed}) >= 3
-    # Nobody knows what they cost: the cheapest begin.
+    # The cost is unknown: the cheapest cells come first.
     assert seed == sorted(seed, key=lambda cell: cell.n / cell.gpus)
 
 
@@ -147,7 +147,7 @@ def test_what_is_queued_counts_as_measured() -> None:
     second = chosen(queued=first, left=40.0)
     assert not set(first) & set(second)
     both = chosen(left=100.0)
-    # Chosen one after the other, as if they had been chosen together.
+    # Chosen one after the other, with the same result as together.
     assert both[: len(first)] == first
     assert second[0] in both
 
@@ -189,7 +189,7 @@ def test_visits_of_a_job_end_within_its_limit_but_for_a_longer_one(taken: list[f
     assert [visit for job in jobs for visit in job] == list(range(len(taken)))
     totals = [sum(taken[visit] for visit in job) for job in jobs]
     assert all(total <= most or len(job) == 1 for total, job in zip(totals, jobs, strict=True))
-    # None of them has room for the first of the next.
+    # None of them has time for the first of the next.
     rows = zip(totals, jobs[1:], strict=False)
     assert all(total + taken[later[0]] > most for total, later in rows)
 

@@ -1,7 +1,7 @@
 """``lab/gpu.sh traces`` over the fake driver: its native GPUs are servers', as its remote ones.
 
-Nothing is recorded here (the fake driver tells CUPTI nothing, or there is none): that is said, and
-the campaign goes on; steps of runs that were to be recorded are there or not.
+Nothing is recorded here (the fake driver reports nothing to CUPTI, or there is none): this is
+reported, and the campaign continues; steps of runs that should be recorded may be missing.
 """
 
 import json
@@ -24,8 +24,8 @@ FAKED = {"GPUCAST_FAKE_KERNELS": ":".join(map(str, KERNELS))}
 
 pytestmark = pytest.mark.skipif(
     not PROBE.exists()
-    or not all(each.exists() for each in KERNELS)
-    or not all(built("..", "trace", "programs", each).exists() for each in PROGRAMS),
+    or not all(file.exists() for file in KERNELS)
+    or not all(built("..", "trace", "programs", name).exists() for name in PROGRAMS),
     reason=f"no {PROBE}, or no programs to trace beside it",
 )
 

@@ -1,4 +1,4 @@
-"""``gpucast trace -- PROGRAM`` over a stand-in for CUPTI: what becomes of a run's records."""
+"""``gpucast trace -- PROGRAM`` over a stand-in for CUPTI: the records of a run."""
 
 import shutil
 import signal
@@ -25,7 +25,7 @@ CONTEXT = "context contextId=1 deviceId=0 nullStreamId=7"
 
 
 def launches(first: int, count: int) -> list[str]:
-    """Launches with their kernels, one behind the other."""
+    """Launches with their kernels, one after the other."""
     return [
         line
         for number in range(first, first + count)
@@ -81,7 +81,7 @@ def launch(number: int) -> tuple[str, str]:
 
 def test_work_is_recorded_in_full_phases_alone_and_calls_always(tmp_path: Path) -> None:
     tracing = Tracing(tmp_path, phases=True)
-    # No phase ends before it has seen work, or a light one a call.
+    # No phase ends before it has seen work, and no light one before it has seen a call.
     tracing.do("init", *launch(1))
     tracing.wait_for_rows("phases", 1)  # the first is full, and has ended
     tracing.do(*reversed(launch(2)))

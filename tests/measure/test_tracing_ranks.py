@@ -1,4 +1,4 @@
-"""Ranks of a job that are each recorded by a ``gpucast trace`` of their own."""
+"""Ranks of a job that are each recorded by their own ``gpucast trace``."""
 
 from pathlib import Path
 

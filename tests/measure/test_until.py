@@ -1,4 +1,4 @@
-"""When a campaign that was asked something ends: what counts as sure, and what it leaves."""
+"""When a campaign with a question ends: which answers count as sure, and what it leaves."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ CELLS = [Cell(SERIES, n, gpus) for n in other_programs.SIZES for gpus in other_p
 
 
 def fitted(cells: list[Cell], sigma: float = 0.01) -> Model:
-    """To these cells of a made-up program; its best count for 409000 atoms is 2."""
+    """A made-up program at these cells; its best count for 409000 atoms is 2."""
     data = other_programs.records(sigma=sigma)
     kept = {(cell.n, cell.gpus) for cell in cells}
     records = [r for r in data.records if not isinstance(r, Step) or (r.n, r.gpus) in kept]
@@ -166,7 +166,7 @@ def test_what_visits_would_bring_is_said_in_the_words_of_the_question() -> None:
 
 
 def test_where_no_visit_makes_it_surer_the_campaign_ends_unsure() -> None:
-    """A hundred times the largest size: what cells here say of it is soon said."""
+    """A hundred times the largest size: the cells here soon tell all they can about it."""
     visits = Counter(CELLS)
     asked = [Question("forecast", (1e8,), (64,), within=1e-4)]
     until = Until(asked, CELLS, lambda cell: 1.0, visits, most=2)

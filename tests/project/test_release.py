@@ -15,8 +15,8 @@ FILES = ("CMakeLists.txt", "CITATION.cff", "CHANGELOG.md", "scripts/release.py")
 
 
 def stated(root: Path) -> str:
-    found = re.search(r"project\(gpucast VERSION ([0-9.]+)", (root / "CMakeLists.txt").read_text())
-    return found.group(1)
+    match = re.search(r"project\(gpucast VERSION ([0-9.]+)", (root / "CMakeLists.txt").read_text())
+    return match.group(1)
 
 
 def git(root: Path, *words: str) -> str:
@@ -56,9 +56,9 @@ def test_the_package_takes_its_version_from_the_build_and_the_citation_says_the_
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert "version" in project["project"]["dynamic"]
     source = project["tool"]["scikit-build"]["metadata"]["version"]
-    found = re.search(source["regex"], (ROOT / source["input"]).read_text(encoding="utf-8"))
+    match = re.search(source["regex"], (ROOT / source["input"]).read_text(encoding="utf-8"))
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert found.group("value") == stated(ROOT) == cited["version"]
+    assert match.group("value") == stated(ROOT) == cited["version"]
 
 
 def test_a_release_sets_versions_dates_changes_commits_and_tags(copy: Path) -> None:

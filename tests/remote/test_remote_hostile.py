@@ -115,9 +115,9 @@ ALL = {LANE, MONITOR, CHANNEL}
 @pytest.mark.parametrize(
     ("stuck", "said"),
     [
-        ({(each, "up") for each in ALL}, "no answer in time"),
-        ({(each, "down") for each in ALL}, "no answer in time"),
-        ({(each, way) for each in ALL for way in ("up", "down")}, "no answer in time"),
+        ({(connection, "up") for connection in ALL}, "no answer in time"),
+        ({(connection, "down") for connection in ALL}, "no answer in time"),
+        ({(connection, way) for connection in ALL for way in ("up", "down")}, "no answer in time"),
         ({(MONITOR, "up")}, "no answer in time"),
         ({(LANE, "up")}, "nothing passes through its control connection any more"),
         ({(LANE, "down")}, "nothing passes through its control connection any more"),

@@ -234,7 +234,7 @@ def test_a_file_that_is_called_like_a_bundled_dataset_is_itself(reader: Reader) 
 
 def test_two_files_of_one_name_are_refused(reader: Reader) -> None:
     refused = reader.load(("a/x.csv", TABLE), ("b/x.csv", TABLE))
-    assert error_of(refused) == "x.csv: is given twice; its samples would count twice"
+    assert error_of(refused) == "x.csv: is given twice, so that its samples would count twice"
 
 
 def test_new_files_take_the_place_of_those_before(reader: Reader, tmp_path: Path) -> None:

@@ -369,5 +369,5 @@ def _left_out_alike(shown: Sequence[str], printed: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    for each in sys.argv[1:]:
-        print(f"{each}: {renew(Path(each))} renewed")
+    for argument in sys.argv[1:]:
+        print(f"{argument}: {renew(Path(argument))} renewed")

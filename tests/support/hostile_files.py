@@ -56,7 +56,7 @@ class Outcome:
     """What became of a file: a word, and the line that was said; processor time and memory."""
 
     word: str
-    said: str
+    message: str
     seconds: float
     mebibytes: int
 
@@ -431,7 +431,7 @@ def report(count: int, seed: int = 1) -> int:
         words[read.word] = words.get(read.word, 0) + 1
         most = max(most[0], read.seconds), max(most[1], read.mebibytes)
         wrong += not read.is_right
-        print(f"{number}\t{reader.name}\t{read.word}\t{read.seconds:.1f} s\t{read.said[:160]}",
+        print(f"{number}\t{reader.name}\t{read.word}\t{read.seconds:.1f} s\t{read.message[:160]}",
               flush=True)  # fmt: skip
     print(f"{count} files: {words}; at most {most[0]:.1f} s, {most[1]} MiB; kept in {folder}")
     return int(wrong > 0)

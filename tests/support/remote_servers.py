@@ -108,12 +108,12 @@ class Server:
             text=True,
         )
         line = next_line(self.process)
-        found = re.search(r"listening on (\S+)", line)
-        if found is None:
+        listening = re.search(r"listening on (\S+)", line)
+        if listening is None:
             self.process.kill()
             _, errors = self.process.communicate()
             raise RuntimeError(f"{line}{errors}")
-        self.address = found[1]
+        self.address = listening[1]
 
     def children(self) -> list[int]:
         """The processes of its clients."""

@@ -8,7 +8,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 namespace gpucast::trace {
 
@@ -31,8 +30,6 @@ class ArrowStream {
   // The first batch creates the file. All functions throw std::runtime_error.
   ArrowStream(std::filesystem::path path, std::span<const ColumnSchema> schema);
   ~ArrowStream();
-  ArrowStream(const ArrowStream&) = delete;
-  ArrowStream& operator=(const ArrowStream&) = delete;
 
   void write(std::size_t rows, std::span<const ColumnValues> columns);
   // Ends the stream; a stream without rows creates no file.

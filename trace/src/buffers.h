@@ -18,10 +18,7 @@ class Buffers {
   // CUPTI gives each thread of the program a buffer of its own.
   static constexpr std::size_t bytes = std::size_t{1} << 20;
 
-  Buffers() = default;
   ~Buffers() { std::ranges::for_each(free_, release); }
-  Buffers(const Buffers&) = delete;
-  Buffers& operator=(const Buffers&) = delete;
 
   // Makes a buffer that is not kept for reuse. Throws std::bad_alloc.
   static std::uint8_t* fresh() {

@@ -2,10 +2,8 @@
 
 #include <cxxabi.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <limits>
-#include <memory>
 
 #include "call_names.h"
 

@@ -7,7 +7,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 
 namespace gpucast::trace {
 

@@ -2,15 +2,12 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <system_error>
 
 namespace gpucast::trace {

@@ -3,19 +3,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <string_view>
-#include <utility>
 
 #include "call_names.h"
+#include "gpucast/support/quiet_thread.h"
 
 namespace gpucast::trace {
 namespace {
@@ -59,22 +51,6 @@ CUptiResult enable_calls(const std::vector<std::string>& names,
 void ignore_callback(void* /*mine*/, CUpti_CallbackDomain /*domain*/, CUpti_CallbackId /*id*/,
                      const void* /*data*/) {}
 
-// The program's signals are delivered to its own threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 }  // namespace
 
 std::atomic<Recorder*>& Recorder::instance() {
@@ -115,8 +91,7 @@ Recorder::Recorder(CuptiLibrary cupti, Settings settings)
   }
   // A forked child has our memory, with its locks as they were, and none of our threads.
   pthread_atfork(nullptr, nullptr, [] { instance() = nullptr; });
-  const SignalsBlocked blocked;
-  thread_ = std::thread([this] { run(); });
+  thread_ = support::quiet_thread([this] { run(); });
   pthread_setname_np(thread_.native_handle(), "gpucast-trace");
 }
 

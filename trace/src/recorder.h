@@ -31,8 +31,6 @@ class Recorder {
   // never destroyed, since CUPTI may call it until the process has ended.
   Recorder(CuptiLibrary cupti, Settings settings);
   ~Recorder() = delete;
-  Recorder(const Recorder&) = delete;
-  Recorder& operator=(const Recorder&) = delete;
 
   // To be called at the end of the process. Does nothing in a forked child: that has CUPTI's memory
   // but none of its threads, and the files belong to its parent.

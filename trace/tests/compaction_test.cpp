@@ -2,10 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "record_text.h"
 

@@ -2,7 +2,6 @@
 // without it are supported.
 #include <dlfcn.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 

@@ -1,6 +1,5 @@
 #include "gpucast/devices/host/worker.h"
 
-#include <exception>
 #include <new>
 #include <utility>
 

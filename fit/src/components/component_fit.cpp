@@ -1,16 +1,9 @@
 #include "gpucast/fit/components/component_fit.h"
 
 #include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
-#include <numbers>
-#include <stdexcept>
-#include <utility>
-#include <vector>
 
-#include "gpucast/fit/components/covariance.h"
 #include "gpucast/fit/correlation.h"
 #include "gpucast/model/poll.h"
 

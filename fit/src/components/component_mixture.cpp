@@ -1,12 +1,8 @@
 #include "gpucast/fit/components/component_mixture.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <stdexcept>
-#include <utility>
 
 #include "gpucast/fit/parallel.h"
 #include "gpucast/fit/student_mixture.h"

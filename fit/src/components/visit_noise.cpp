@@ -4,8 +4,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "gpucast/fit/observations.h"
-
 namespace gpucast::fit::components {
 
 namespace {

@@ -1,8 +1,6 @@
 // The fit of a mixture: alternates between the search for forms, amplitudes by marginal likelihood,
 // and cells that no process explains; then makes components about the most probable amplitudes.
 #include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <ranges>

@@ -1,8 +1,6 @@
 #include "gpucast/fit/scaling/mixture.h"
 
 #include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
 #include <map>
 #include <stdexcept>
 #include <utility>

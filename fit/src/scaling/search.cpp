@@ -1,6 +1,5 @@
 #include "gpucast/fit/scaling/search.h"
 
-#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <set>
@@ -8,7 +7,6 @@
 #include <utility>
 
 #include "gpucast/fit/parallel.h"
-#include "gpucast/fit/scaling/form_fit.h"
 
 namespace gpucast::fit::scaling {
 

@@ -1,26 +1,12 @@
 // gpucast-mdapp check: tests whether this machine computes and moves data correctly. It needs
 // nothing but the program.
-#include <cmath>
-#include <functional>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
-#include <optional>
-#include <span>
-#include <stdexcept>
-#include <utility>
-#include <vector>
 
-#include "app/command.h"
 #include "app/plan.h"
-#include "engine/engine.h"
 #include "gpucast/model/workload.h"
-#include "gpucast/records/this_machine.h"
+#include "gpucast/records/records.h"
 #include "gpucast/support/human.h"
-#include "physics/observables.h"
 #include "physics/reference.h"
-#include "physics/system.h"
-#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 namespace {

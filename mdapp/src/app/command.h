@@ -1,17 +1,9 @@
 // The program's subcommands, their shared context, and options that several of them have.
 #pragma once
 
-#include <cstdint>
-#include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "gpucast/devices/engine_options.h"
-#include "gpucast/support/command_line.h"
-#include "gpucast/support/context.h"
-#include "gpucast/support/errors.h"
-#include "gpucast/support/parse_word.h"
 #include "schedule/schedule.h"
 
 namespace gpucast::mdapp {

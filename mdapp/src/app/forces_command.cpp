@@ -1,12 +1,9 @@
 // gpucast-mdapp forces: energy, virial and forces of one configuration on any engine, as JSON for
 // comparisons.
-#include <nlohmann/json.hpp>
 
-#include "app/command.h"
 #include "app/plan.h"
-#include "gpucast/records/this_machine.h"
+#include "gpucast/records/records.h"
 #include "physics/integrator.h"
-#include "physics/observables.h"
 #include "physics/pair.h"
 #include "physics/reference.h"
 

@@ -1,15 +1,11 @@
 // gpucast-mdapp. Only this file turns errors into an exit status: 0, 1 if the run failed, 2 if the
 // input is wrong.
 #include <chrono>
-#include <exception>
 #include <iostream>
-#include <memory>
 #include <ostream>
 #include <string_view>
-#include <thread>
 
 #include "app/command.h"
-#include "gpucast/support/errors.h"
 #include "gpucast/support/interrupt.h"
 
 namespace {

@@ -1,20 +1,11 @@
 // Measures one cell: warms up, then times steps until their median is known well enough.
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
-#include <stop_token>
-#include <string>
-#include <vector>
 
-#include "app/command.h"
 #include "app/plan.h"
 #include "gpucast/support/progress.h"
 #include "gpucast/support/stopping.h"
-#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 

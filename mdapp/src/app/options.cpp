@@ -2,7 +2,6 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "app/command.h"
 #include "app/plan.h"
 #include "gpucast/support/number_list.h"
 #include "physics/xyz.h"

@@ -5,16 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <sstream>
-#include <stdexcept>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "gpucast/support/errors.h"
 #include "gpucast/support/human.h"

@@ -1,18 +1,10 @@
 // The cells to measure: a grid, or lines.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <optional>
 #include <stop_token>
-#include <string>
-#include <vector>
 
 #include "app/command.h"
-#include "engine/engine.h"
 #include "gpucast/support/descriptor.h"
-#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 

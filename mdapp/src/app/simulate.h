@@ -2,12 +2,7 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <functional>
-#include <memory>
 #include <stop_token>
-#include <string>
-#include <vector>
 
 #include "schedule/schedule.h"
 

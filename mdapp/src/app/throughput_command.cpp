@@ -1,21 +1,13 @@
 // gpucast-mdapp throughput: pairs per second of the kernels without copies, compared in one run.
-#include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
-#include "app/command.h"
 #include "app/plan.h"
 #include "gpucast/devices/clock.h"
 #include "gpucast/model/workload.h"
 #include "gpucast/support/human.h"
-#include "gpucast/support/median.h"
 #include "gpucast/support/number_list.h"
 #include "gpucast/support/stopping.h"
 #include "physics/reference.h"
-#include "physics/system.h"
-#include "schedule/schedule.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -4,15 +4,12 @@
 // devices. There are two engines: `host`, whose devices are worker threads, and `cuda`.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <span>
 
 #include "gpucast/records/records.h"
 #include "gpucast/support/interface.h"
 #include "physics/motion.h"
 #include "physics/pair.h"
-#include "physics/particle.h"
 
 namespace gpucast::mdapp {
 

@@ -2,22 +2,14 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <new>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "engine/device.h"
 #include "gpucast/devices/backend.h"
-#include "gpucast/records/records.h"
-#include "gpucast/schema/vocabulary.h"
 #include "gpucast/support/errors.h"
-#include "gpucast/support/interface.h"
 
 namespace gpucast::mdapp {
 

@@ -1,8 +1,6 @@
 // Sums over pairs: the input, innermost loop and output of every force kernel.
 #pragma once
 
-#include "physics/boundary.h"
-#include "physics/math.h"
 #include "physics/pair.h"
 #include "physics/particle.h"
 

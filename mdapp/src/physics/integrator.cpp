@@ -5,7 +5,6 @@
 
 #include "physics/observables.h"
 #include "physics/pair.h"
-#include "physics/salt.h"
 
 namespace gpucast::mdapp {
 namespace {

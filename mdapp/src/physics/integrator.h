@@ -1,13 +1,10 @@
 // Time integration on the host.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "gpucast/support/interface.h"
 #include "physics/motion.h"
-#include "physics/particle.h"
 #include "physics/system.h"
 
 namespace gpucast::mdapp {

@@ -3,8 +3,6 @@
 // give the same bits.
 #pragma once
 
-#include <cstdint>
-
 #include "physics/math.h"
 #include "physics/particle.h"
 

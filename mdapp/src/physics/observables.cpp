@@ -1,13 +1,11 @@
 #include "physics/observables.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
 #include "gpucast/support/human.h"
 #include "physics/pair.h"
-#include "physics/salt.h"
 
 namespace gpucast::mdapp {
 

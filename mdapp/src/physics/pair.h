@@ -23,7 +23,6 @@
 // Here the shift covers the short-range part too, which would otherwise jump at R.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 
 #include "physics/boundary.h"

@@ -1,10 +1,7 @@
 // Forces in double precision by a straightforward algorithm, the reference for every kernel.
 #pragma once
 
-#include <vector>
-
 #include "physics/observables.h"
-#include "physics/system.h"
 
 namespace gpucast::mdapp {
 

@@ -4,11 +4,8 @@
 #include <cmath>
 #include <numbers>
 #include <random>
-#include <stdexcept>
-#include <string>
 
 #include "physics/observables.h"
-#include "physics/salt.h"
 
 namespace gpucast::mdapp {
 namespace {

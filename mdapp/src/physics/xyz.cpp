@@ -1,20 +1,16 @@
 #include "physics/xyz.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cmath>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <span>
 #include <sstream>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "gpucast/support/errors.h"
-#include "physics/salt.h"
 
 namespace gpucast::mdapp {
 namespace {

@@ -13,7 +13,6 @@
 
 #include <string>
 
-#include "physics/salt.h"
 #include "physics/system.h"
 
 namespace gpucast::mdapp {

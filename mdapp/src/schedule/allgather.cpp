@@ -1,10 +1,8 @@
 // Steps in which the GPUs integrate: positions and velocities stay there in double precision, and
 // each GPU's rounded positions are sent to all the others.
 #include <algorithm>
-#include <functional>
 #include <utility>
 
-#include "physics/observables.h"
 #include "schedule/schedule.h"
 
 namespace gpucast::mdapp {

@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <memory>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "gpucast/devices/clock.h"
 #include "schedule/schedule.h"

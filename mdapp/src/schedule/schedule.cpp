@@ -1,7 +1,6 @@
 #include "schedule/schedule.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "gpucast/devices/clock.h"

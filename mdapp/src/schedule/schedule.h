@@ -2,20 +2,9 @@
 // whole steps.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "engine/engine.h"
-#include "gpucast/schema/vocabulary.h"
-#include "gpucast/support/interface.h"
 #include "physics/integrator.h"
 #include "physics/observables.h"
-#include "physics/particle.h"
-#include "physics/system.h"
 
 namespace gpucast::mdapp {
 

@@ -1,13 +1,9 @@
 // gpucast-microbench check and topology: tests the properties that measurements rely on, on this
 // machine's devices, and prints the machine record's description of them.
 #include <new>
-#include <nlohmann/json.hpp>
-#include <vector>
 
 #include "app/command.h"
-#include "engine/engine.h"
 #include "gpucast/devices/engine_options.h"
-#include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {
 namespace {

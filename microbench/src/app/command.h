@@ -1,10 +1,6 @@
 // The program's subcommands.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "engine/engine.h"
 #include "gpucast/support/command_line.h"
 #include "gpucast/support/context.h"

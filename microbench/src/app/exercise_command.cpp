@@ -1,9 +1,7 @@
 // gpucast-microbench exercise: copies without end and prints a line per second, so that two runs
 // can show whether they disturb each other.
-#include <vector>
 
 #include "app/command.h"
-#include "engine/engine.h"
 #include "gpucast/devices/clock.h"
 #include "gpucast/devices/engine_options.h"
 #include "gpucast/support/errors.h"

@@ -1,6 +1,5 @@
 // gpucast-microbench. Only this file turns errors into an exit status: 0, 1 if the run failed, 2 if
 // the input is wrong.
-#include <exception>
 #include <iostream>
 
 #include "app/command.h"

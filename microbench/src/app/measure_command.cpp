@@ -1,18 +1,10 @@
 // gpucast-microbench measure: transfers, launches, overlap, contention, as records and tables.
-#include <algorithm>
-#include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "app/command.h"
 #include "app/run.h"
-#include "engine/engine.h"
 #include "gpucast/devices/engine_options.h"
 #include "gpucast/records/record_file.h"
 #include "gpucast/support/number_list.h"
-#include "gpucast/support/parse_word.h"
-#include "gpucast/support/progress.h"
-#include "measure/run_to_run.h"
-#include "measure/suite.h"
 
 namespace gpucast::microbench {
 

@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "app/run.h"
 #include "gpucast/support/human.h"

@@ -3,7 +3,6 @@
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <ranges>
 #include <tuple>
 

@@ -1,21 +1,10 @@
 // Measures cells one after the other and writes their records.
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <optional>
-#include <ostream>
-#include <stop_token>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "engine/engine.h"
 #include "gpucast/devices/clock.h"
 #include "gpucast/support/progress.h"
 #include "measure/run_to_run.h"
 #include "measure/sample.h"
-#include "measure/suite.h"
 
 namespace gpucast::microbench {
 

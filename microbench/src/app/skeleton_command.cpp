@@ -1,18 +1,12 @@
 // gpucast-microbench skeleton: repeats the steps of a traced program on this path.
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "app/command.h"
-#include "engine/engine.h"
 #include "gpucast/devices/engine_options.h"
 #include "gpucast/records/record_file.h"
-#include "gpucast/support/errors.h"
 #include "gpucast/support/human.h"
-#include "gpucast/support/median.h"
 #include "gpucast/support/stopping.h"
 
 namespace gpucast::microbench {

@@ -1,11 +1,6 @@
 // A description of a copy for all engines: source, destination, size, and method.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "gpucast/records/records.h"
 #include "gpucast/support/parse_word.h"
 

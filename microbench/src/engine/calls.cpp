@@ -1,7 +1,6 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 

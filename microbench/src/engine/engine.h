@@ -1,23 +1,15 @@
 // Devices that copies and work run on.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "copies/copy.h"
 #include "engine/loop.h"
 #include "engine/skeleton.h"
 #include "engine/traced_steps.h"
 #include "gpucast/devices/backend.h"
-#include "gpucast/records/records.h"
 #include "gpucast/support/errors.h"
-#include "gpucast/support/interface.h"
 
 namespace gpucast::microbench {
 

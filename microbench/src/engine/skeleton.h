@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "gpucast/devices/clock.h"
 #include "gpucast/model/workload.h"

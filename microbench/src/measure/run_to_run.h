@@ -3,20 +3,14 @@
 // show it.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <optional>
 #include <sstream>
 #include <stop_token>
-#include <string>
-#include <vector>
 
 #include "gpucast/support/errors.h"
 #include "gpucast/support/median.h"

@@ -1,14 +1,10 @@
 #include "measure/sample.h"
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <numeric>
 #include <thread>
 #include <utility>
 
 #include "gpucast/devices/clock.h"
-#include "gpucast/support/median.h"
 #include "gpucast/support/stopping.h"
 
 namespace gpucast::microbench {

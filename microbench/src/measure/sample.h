@@ -2,12 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <optional>
 #include <stop_token>
-#include <vector>
 
-#include "engine/engine.h"
 #include "measure/suite.h"
 
 namespace gpucast::microbench {

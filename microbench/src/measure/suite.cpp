@@ -1,10 +1,8 @@
 #include "measure/suite.h"
 
-#include <algorithm>
 #include <initializer_list>
 #include <ranges>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "gpucast/model/workload.h"

@@ -1,15 +1,9 @@
 // The subject of one measurement, and the questions as lists of such cells.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
 #include <variant>
-#include <vector>
 
-#include "copies/copy.h"
 #include "engine/engine.h"
-#include "gpucast/records/records.h"
 #include "gpucast/schema/words.h"
 
 namespace gpucast::microbench {

@@ -13,9 +13,9 @@ from gpucast.errors import InputError
 from gpucast.measure.design.next_cells import Ask, left_after
 from gpucast.measure.design.questions import REGRET
 from gpucast.model.asked import Numbers, outer
-from gpucast.model.by_form import FormTimes, by_form
 from gpucast.model.fitted import Model
 from gpucast.model.forecasts import Best, Forecasts
+from gpucast.model.intervals import Array
 from gpucast.model.joint import DRAWS
 from gpucast.util import JsonObject
 from gpucast.util.units import duration, gpus_in_words, number, percent, whole_percent
@@ -271,3 +271,31 @@ def of_best(model: Model, best: Sequence[Best], counts: Sequence[float]) -> Best
 
 def _cell(n: float, gpus: int) -> str:
     return f"n = {number(n)} on {gpus_in_words(gpus)}"
+
+
+# Forecasts by each of the forms over which a model averages.
+
+
+@dataclass(frozen=True)
+class FormTimes:
+    """The forecasts of one form.
+
+    Attributes:
+        form: the form's name.
+        weight: its weight in the model's forecast.
+        seconds: step time of each cell (s).
+    """
+
+    form: str
+    weight: float
+    seconds: Array
+
+
+def by_form(model: Model, n: Array, gpus: Array) -> list[FormTimes]:
+    """Return each form's forecast of pairs of n and gpus; none if the model does not average over
+    forms, or if no form describes the dependence on N."""
+    factors = np.exp(model.log_factors)
+    return [
+        FormTimes(form, weight, engine.seconds(n, gpus, factors))
+        for form, weight, engine in model.engine.alone()
+    ]

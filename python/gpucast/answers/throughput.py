@@ -24,10 +24,10 @@ MOST_MFU = 1.5
 
 def units_of(text: str, option: str) -> tuple[str, float]:
     """``tokens=4096``: what steps take, and how many for each of n; 1 where nothing is said."""
-    name, _, each = text.partition("=")
+    name, _, amount = text.partition("=")
     if not name.isprintable() or not 0 < len(name) <= 20:
         raise InputError(f"{text!r} is nothing such as samples or tokens=4096", field=option)
-    return name, number_lists.size(each, option) if each else 1.0
+    return name, number_lists.size(amount, option) if amount else 1.0
 
 
 @dataclass(frozen=True, kw_only=True)

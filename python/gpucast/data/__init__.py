@@ -19,7 +19,7 @@ def reconstructed_files() -> dict[str, Path]:
 def _files(*patterns: str) -> dict[str, Path]:
     globs = [folder.glob(pattern) for folder in data_folders() for pattern in patterns]
     files = [file for glob in globs for file in glob]
-    # The first of several files of a name is taken.
+    # If several files have the same name, the first is used.
     return dict(sorted({file.name.partition(".json")[0]: file for file in reversed(files)}.items()))
 
 

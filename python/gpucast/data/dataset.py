@@ -187,7 +187,7 @@ class Dataset:
 
         if kind not in COLUMNS:
             raise InputError(
-                f"{kind!r} is no kind of record with samples; it is one of {', '.join(COLUMNS)}",
+                f"{kind!r} is not a kind of record with samples; known are {', '.join(COLUMNS)}",
                 field="kind",
             )
         records = [record for record in self.records if record.kind == kind]
@@ -283,7 +283,7 @@ def _check_same(first: Machine, again: Machine, name: str, number: int) -> list[
     """
     if not same_gpus(first.gpus, again.gpus):
         raise InputError(
-            f"{again.id!r} has other GPUs here than in an earlier record; give each machine an id",
+            f"{again.id!r} had other GPUs in an earlier record; give each machine its own id",
             file=name,
             line=number,
             field="gpus",
@@ -428,5 +428,5 @@ def rehearsed(machine: Machine) -> Remark | None:
         return None
     return remark(
         Kind.REHEARSED,
-        f"measured on a rehearsed GPU ({names[0]}): no GPU computed, its times tell of none",
+        f"measured on a rehearsed GPU ({names[0]}), which computes nothing: times are not real",
     )

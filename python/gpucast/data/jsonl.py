@@ -64,7 +64,7 @@ def _decompressed(content: bytes, file: str) -> bytes:
         with gzip.open(io.BytesIO(content)) as stream:
             text = stream.read(limits.INPUT.most + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"is no whole gzip file ({error})", file=file) from None
+        raise InputError(f"is not a complete gzip file ({error})", file=file) from None
     limits.INPUT.check(len(text), file)
     return text
 
@@ -87,7 +87,7 @@ def parse(content: bytes, file: str) -> Lines:
             # NaN and Infinity, which are not JSON, are refused by the fields that hold them.
             value = json.loads(line.decode(), object_pairs_hook=_distinct)
         except _DuplicateKeyError as error:
-            raise InputError("is there twice", file=file, line=number, field=str(error)) from None
+            raise InputError("occurs twice", file=file, line=number, field=str(error)) from None
         except (ValueError, RecursionError) as error:
             if number == len(lines):
                 read.warnings.append(
@@ -202,4 +202,4 @@ class _DuplicateKeyError(ValueError):
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,8 +1,8 @@
-"""Kinds of GPUs as vendors describe them, and public timings of programs on several of them.
+"""Kinds of GPUs with the vendors' figures, and public timings of programs on several of them.
 
-``data/kinds/catalogue.csv`` has a row a kind, ``timings.csv`` a row a measurement,
-``variances.csv`` what ``gpucast.model.kinds`` found in them; ``data/kinds/README.md`` says where
-they come from.
+``data/kinds/catalogue.csv`` has a row for each kind, ``timings.csv`` one for each measurement,
+``variances.csv`` what ``gpucast.model.kinds`` found in them; their sources are in
+``data/kinds/README.md``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class GpuKind:
     """A kind of GPU.
 
     Attributes:
-        name, aliases: as gpucast calls it, and as drivers and tables do.
+        name, aliases: its name here, and in drivers and tables.
         architecture: the chip's generation.
         memory: bytes; ``bandwidth``: of it, bytes/s.
         peaks: flop/s by precision, without sparsity; of matrix units for tf32, fp16 and bf16. A
@@ -49,7 +49,7 @@ class GpuKind:
 
 @dataclass(frozen=True)
 class Timing:
-    """A program's rate on one GPU of a kind, in a unit of the program's own."""
+    """A program's rate on one GPU of a kind, in the program's own unit."""
 
     family: str
     program: str
@@ -68,7 +68,7 @@ _QUANTITIES = {
 
 @cache
 def catalogue() -> dict[str, GpuKind]:
-    """All kinds by name."""
+    """Return all kinds by name."""
     kinds = {}
     for row in kind_rows("catalogue.csv"):
         peaks = {name: row[f"{name}_tflops"] for name in PRECISIONS}
@@ -88,7 +88,7 @@ def catalogue() -> dict[str, GpuKind]:
 
 @cache
 def timings() -> tuple[Timing, ...]:
-    """All bundled timings; where a table has times, their inverse is the rate."""
+    """Return all bundled timings; for tables of times, the rate is the inverse."""
     stated = ("family", "program", "precision", "kind", "source")
     return tuple(
         Timing(
@@ -100,17 +100,17 @@ def timings() -> tuple[Timing, ...]:
 
 
 def kind_rows(name: str) -> list[dict[str, str]]:
-    """Rows of a bundled table of kinds."""
+    """Return the rows of a bundled table of kinds."""
     paths = (folder / "kinds" / name for folder in data_folders())
     with next(path for path in paths if path.exists()).open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def kind_named(name: str, field: str = "--kind") -> GpuKind:
-    """The kind of a name or an alias; capitals, blanks, hyphens and the vendor's name do not count.
+    """Return the kind with a name or alias; case, blanks, hyphens and the vendor are ignored.
 
     Raises:
-        InputError: there is none, or several have it.
+        InputError: no kind or several kinds have it.
     """
     known = {_plain(alias): kind for kind in catalogue().values() for alias in kind.aliases}
     known |= {_plain(kind): value for kind, value in catalogue().items()}
@@ -120,13 +120,13 @@ def kind_named(name: str, field: str = "--kind") -> GpuKind:
     starting = sorted(kind for kind in catalogue() if _plain(kind).startswith(wanted))
     near = starting or difflib.get_close_matches(name, catalogue(), 3, 0.4)
     raise InputError(
-        f"{name!r} is no kind of GPU that the catalogue has; near: {', '.join(near) or 'none'}",
+        f"{name!r} is not a kind of GPU in the catalogue; near: {', '.join(near) or 'none'}",
         field=field,
     )
 
 
 def known_kind(name: str | None) -> GpuKind | None:
-    """The kind of a name; None where the catalogue does not know it."""
+    """Return the kind with a name; None if the catalogue does not have it."""
     try:
         return kind_named(name or "")
     except InputError:
@@ -134,7 +134,7 @@ def known_kind(name: str | None) -> GpuKind | None:
 
 
 def power_limit(name: str | None) -> float:
-    """W that a GPU of a kind takes at most; infinite where the catalogue does not know the name."""
+    """Return the largest power of a kind of GPU (W); infinite if it is not in the catalogue."""
     kind = known_kind(name)
     return float("inf") if kind is None else kind.power
 

@@ -1,7 +1,7 @@
-"""Data from wherever they are: bundled datasets, files of records, and what can be imported.
+"""Loads data from bundled datasets, files of records, and files that can be imported.
 
-``load`` takes names and files as they are; ``read`` also takes data frames, and what a table or a
-log does not say itself.
+``load`` takes names and files as they are; ``read`` also takes data frames, and options for what a
+table or log does not state.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     import pandas
 
 Source: TypeAlias = "PathLike | pandas.DataFrame"
-"""What ``read`` takes."""
+"""A source for ``read``."""
 
 
 @dataclass(frozen=True)
 class GpuFacts:
-    """What the user says of a machine's GPUs."""
+    """What the user states about a machine's GPUs."""
 
     cores: int | None = stated("FP32 lanes of one GPU; the GPU term wave needs them.", min=1)
     sms: int | None = stated(
@@ -55,11 +55,11 @@ class GpuFacts:
 
 @dataclass(frozen=True)
 class Imports:
-    """What several foreign files hold together.
+    """The content of several foreign files.
 
     Attributes:
         machines: a record for each machine that an entry names.
-        entries: of each source, in the order given.
+        entries: those of each source, in the given order.
         names: of each source.
         files: name and format of each file that was read; a folder has several.
         warnings, notes: one line each, with the file's name.
@@ -73,19 +73,19 @@ class Imports:
     notes: list[str]
 
     def lines(self) -> list[tuple[str, jsonl.Lines]]:
-        """The records of each source, with its name; machines before all others."""
+        """Return the records of each source with its name; machines come first."""
         if not self.names:
             return []
         sources = zip(self.names, map(jsonl.numbered, self.entries), strict=True)
         return [(" + ".join(self.names), jsonl.numbered(self.machines)), *sources]
 
     def dataset(self, name: str) -> Dataset:
-        """All of it. Raises InputError."""
+        """Return everything as a dataset. Raises InputError."""
         return merged(name, self.lines(), warnings=self.warnings, understood=self.notes)
 
 
 class Stated(TypedDict, total=False):
-    """What files do not say themselves, as keywords of ``read`` and ``load``."""
+    """What files do not state, as keywords of ``read`` and ``load``."""
 
     columns: Mapping[str, str] | str | None
     timestep: float | str | None
@@ -113,11 +113,11 @@ class Stated(TypedDict, total=False):
 
 
 def _options(stated: Mapping[str, Any]) -> tuple[Options, GpuFacts]:
-    """The options, and facts on GPUs, that keywords state. Raises InputError, TypeError."""
+    """Return options and facts about GPUs from keywords. Raises InputError, TypeError."""
     unknown = stated.keys() - Stated.__annotations__.keys()
     if unknown:
         known = ", ".join(Stated.__annotations__)
-        raise TypeError(f"{sorted(unknown)[0]!r} is no keyword here; there are {known}")
+        raise TypeError(f"{sorted(unknown)[0]!r} is not a keyword here; known are {known}")
     told = {name: value for name, value in stated.items() if value is not None}
     facts = GpuFacts(told.pop("cores", None), told.pop("sms", None), told.pop("gpu_name", None))
     if "columns" in told:
@@ -140,20 +140,20 @@ def load(
     others: Sequence[PathFormat] = (),
     **stated: Unpack[Stated],
 ) -> Dataset:
-    """Bundled datasets, files of records, and files that ``gpucast import`` takes, as one dataset.
+    """Load bundled datasets, files of records, and importable files as one dataset.
 
     Args:
         names_or_paths: bundled names (``"p2p-copy"``) or paths; at least one. A bundled name wins
             over a file of the same name in the current folder; write ``./NAME`` for the file.
-        options: what files that have to be imported do not say, in place of ``stated``.
-        others: formats beside those of files' contents, such as those of
+        options: what imported files do not state, in place of ``stated``.
+        others: additional formats that are recognized by path, such as
             ``gpucast.data.traces.records.TRACES``.
         stated: the same as keywords: those of ``read``.
 
     Raises:
-        InputError: a name that is neither (near matches are listed), a file that is no valid file
-            of records and of no format that is known, a record of a machine that no file
-            describes, the same file twice, or one machine id with different GPUs.
+        InputError: a name is neither (near matches are listed), a file is neither a valid file of
+            records nor of a known format, no file describes a record's machine, a file is given
+            twice, or a machine id has different GPUs.
     """
     own, gpu = _options(stated)
     if not names_or_paths:
@@ -168,7 +168,7 @@ def load(
             if not path.exists():
                 raise _unknown(name, bundled)
         if any(path.samefile(other) for _, other in sources):
-            raise InputError("is given twice; its samples would count twice", file=name)
+            raise InputError("is given twice, so that its samples would count twice", file=name)
         sources.append((name, path))
     foreign = [
         name
@@ -178,7 +178,7 @@ def load(
     imports = import_files(foreign, options or own, gpu, others=others)
     records = [(name, jsonl.read(path)) for name, path in sources if name not in foreign]
     order = [name for name, _ in sources]
-    # Imported machines come first, whatever they are called together.
+    # Imported machines come first, whatever their names.
     files = sorted(
         [*imports.lines(), *records],
         key=lambda file: order.index(file[0]) if file[0] in order else -1,
@@ -187,34 +187,34 @@ def load(
 
 
 def read(*sources: Source, **stated: Unpack[Stated]) -> Dataset:
-    """Timings of any program, from tables (CSV, Excel, Parquet, data frames) and logs.
+    """Read timings of any program from tables (CSV, Excel, Parquet, data frames) and logs.
 
-    Columns are known by usual names: ``atoms``, ``gpus``, ``ms/step``, ``ns/day`` and so on; others
-    are left out. ``repr`` of the answer says what was understood.
+    Columns are recognized by usual names (``atoms``, ``gpus``, ``ms/step``, ``ns/day`` etc.);
+    others are left out. ``repr`` of the result states how the sources were interpreted.
 
     Args:
-        sources: files, folders of them, and data frames; at least one.
-        columns: names of columns by what they hold, where their names do not tell:
+        sources: files, folders of files, and data frames; at least one.
+        columns: names of columns by role, if their names do not tell:
             ``{"n": "Size", "gpus": "Devices", "seconds": "Run:ms"}``, with a unit after a colon.
-            Roles: n, gpus, seconds (also called time or rate), steps (of a row, where times are of
+            Roles: n, gpus, seconds (also called time or rate), steps (of a row, if its time covers
             all of them), timestep, nodes, ranks, program, case, machine, gpu_type, repeat, path,
             schedule, kernel, unit.
         timestep: simulated time of a step, which ns/day needs: s, or text such as ``"2fs"``.
         program, case, unit: what ran, the setting that must be the same for times to be
-            comparable, and what n counts, where the files do not say.
+            comparable, and what n counts, if the files do not state them.
         machine, path: id of the machine, and how its GPUs were reached.
-        schedule, kernel, block: of steps of gpucast's own programs; block: threads a block.
-        cores, sms, gpu_name: FP32 lanes and multiprocessors of one GPU, and what it is called.
-        decimal: how decimals are written, where the numbers do not tell.
-        sheet: of a workbook with several tables.
-        gpus, gpus_per_node, n: of runs whose log or table does not say them; gpus and n of several
-            files may be lists, one of each file. n may be text: ``"64x64x128"``.
-        size_of: ``"gpu"`` where n is the size of each GPU (weak scaling), ``"all"`` of all of them.
-        steps: of each run, where a log or table says the time of whole runs only.
+        schedule, kernel, block: for steps of gpucast's own programs; block: threads per block.
+        cores, sms, gpu_name: FP32 lanes and multiprocessors of one GPU, and its name.
+        decimal: how decimals are written, if the numbers do not tell.
+        sheet: sheet of a workbook with several tables.
+        gpus, gpus_per_node, n: for runs whose log or table does not state them; gpus and n may be
+            lists with an entry for each file. n may be text: ``"64x64x128"``.
+        size_of: ``"gpu"`` if n is the size of each GPU (weak scaling), ``"all"`` if of all GPUs.
+        steps: steps of each run, if a log or table has times of whole runs only.
         regex: finds the runs of a text by its named groups n, gpus, nodes, ranks, steps, seconds or
             rate, unit, case, program.
-        from_name: finds n, gpus, nodes, ranks, case or program of a log in its file's name.
-        every_run: also runs of a log that a later one of the same size makes a rehearsal.
+        from_name: finds n, gpus, nodes, ranks, case or program in a log's file name.
+        every_run: also read runs of a log that precede another one of the same size.
 
     Raises:
         InputError: names file, line and column, and what to do.
@@ -226,7 +226,7 @@ def read(*sources: Source, **stated: Unpack[Stated]) -> Dataset:
 
 
 def dataset_of(data: Dataset | Source) -> Dataset:
-    """A dataset as it is; a data frame, file or bundled name read as one. Raises InputError."""
+    """Return a dataset as it is, or read a data frame, file or bundled name. Raises InputError."""
     if isinstance(data, Dataset):
         return data
     return load(data) if isinstance(data, (str, os.PathLike)) else read(data)
@@ -239,17 +239,17 @@ def import_files(
     form: str | None = None,
     others: Sequence[PathFormat] = (),
 ) -> Imports:
-    """Read other programs' files, and data frames, as records of one machine or several.
+    """Read other programs' files and data frames as records of one or several machines.
 
     Args:
         sources: names of files and folders, or data frames.
-        options: what the files do not say.
-        gpu: added to what the files say of GPUs.
-        form: name of the files' format, where their content does not tell.
-        others: as of ``load``.
+        options: what the files do not state.
+        gpu: added to what the files state about GPUs.
+        form: name of the files' format, if their content does not tell.
+        others: as for ``load``.
 
     Raises:
-        InputError: a file is wrong or of no known format, or files contradict one another.
+        InputError: a file is wrong or has no known format, or files contradict each other.
     """
     paths = [os.fspath(source) for source in sources if isinstance(source, (str, os.PathLike))]
     several = read_files(paths, options, form, others)
@@ -295,7 +295,7 @@ def import_files(
 
 @dataclass(frozen=True)
 class _Part:
-    """What one source gave: a file, a folder, or a data frame."""
+    """The content of one source: a file, a folder, or a data frame."""
 
     name: str
     cited: str
@@ -308,7 +308,7 @@ def _part(source: Source, options: Options, several: Several) -> _Part:
         read = [one for one in several.read if one.source == name]
         cited = _cited(name, [one.file for one in read])
         return _Part(name, cited, [one.imported for one in read])
-    # By what it has, not by its class: who has a frame has imported pandas, others need not.
+    # Duck typing, because pandas is imported only by those who have a frame.
     if not all(hasattr(source, name) for name in ("columns", "index", "dtypes")):
         raise InputError(f"{type(source).__name__} is neither a file's name nor a data frame")
     imported = tables.read(tables.grid.from_frame(source, FRAME), options)
@@ -316,7 +316,8 @@ def _part(source: Source, options: Options, several: Several) -> _Part:
 
 
 def _is_foreign(path: Path, name: str, options: Options, others: Sequence[PathFormat]) -> bool:
-    """Whether a file is to be imported; what is neither records nor importable is an error."""
+    """Return whether a file must be imported. Raises InputError if it is neither importable nor
+    records."""
     if path.is_dir() or any(form.detect(str(path)) for form in others):
         return True
     if path.name.endswith(".jsonl.gz"):
@@ -324,7 +325,7 @@ def _is_foreign(path: Path, name: str, options: Options, others: Sequence[PathFo
     content = read_bytes(name)
     if formats.holds_records(content):
         return False
-    # What looks like records, or is called so, is for their reader to complain about.
+    # The reader of records reports errors in files that look like records or have their name.
     ours = not content.strip() or path.suffix == ".jsonl" or content.lstrip()[:1] in (b"{", b"[")
     try:
         form = formats.recognized(content, name, options)
@@ -348,7 +349,7 @@ def _machine_facts(imported: list[Imported]) -> JsonObject:
 
 
 def _gpus(stated: list[JsonObject] | None, given: GpuFacts) -> list[JsonObject] | None:
-    """GPUs as the files state them, with what the user adds; one entry where files are silent."""
+    """Return the GPUs as the files and the user state them; one entry if the files do not."""
     added = {key: value for key, value in vars(given).items() if value is not None}
     if stated is None and not added:
         return None
@@ -361,7 +362,7 @@ def _cited(source: str, files: Sequence[str]) -> str:
         for path in sorted(Path(file).rglob("*")) if Path(file).is_dir() else [Path(file)]:
             if path.is_file():
                 digest.update(path.read_bytes())
-    # File names may be any bytes; records are UTF-8.
+    # File names may have any bytes; records are UTF-8.
     shown = os.fsencode(os.path.basename(os.path.normpath(source)))
     count = f"{len(files)} files, " if list(files) != [source] else ""
     return f"{shown.decode('utf-8', 'backslashreplace')} ({count}sha256 {digest.hexdigest()[:12]})"

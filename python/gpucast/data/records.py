@@ -1,9 +1,9 @@
 """Records: what was measured, one JSON object a line, schema ``gpucast.record/1``.
 
-A measurement is kept as raw samples with everything needed to read it later: the machine it ran
-on, the path to the GPUs, and what was moved or computed. All quantities are SI: seconds, bytes,
-hertz. The models here are the one definition; ``records/gpucast.record.schema.json`` is generated
-from them for the programs that write records in other languages.
+A measurement is kept as raw samples with everything needed to interpret it later: the machine, the
+path to the GPUs, and what was moved or computed. All quantities are SI: seconds, bytes, hertz. The
+classes here are the only definition; ``records/gpucast.record.schema.json`` is generated from them
+for programs in other languages.
 
 Attribute names are the JSON keys, except ``from``, which is a Python keyword (``from_``), and
 ``schema`` (``schema_``).
@@ -35,13 +35,13 @@ _LARGEST_DOUBLE = 1.7976931348623157e308
 
 
 def whole(value: object) -> object:
-    """1000.0 as 1000: JSON does not tell them apart, JSON Schema calls both integers, and 1e6 is a
-    float to YAML and a whole number to people."""
+    """Convert 1000.0 to 1000: JSON does not distinguish them, JSON Schema calls both integers, and
+    YAML reads 1e6 as a float."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _writable(value: object) -> object:
-    # Values made in memory may hold what no file can: NaN, or half of a surrogate pair.
+    # Values made in memory may not be writable: NaN, or half of a surrogate pair.
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, TypeError, RecursionError) as error:
@@ -50,7 +50,7 @@ def _writable(value: object) -> object:
 
 
 Label = Annotated[str, Pattern(r"[^\x00-\x1f\x7f-\x9f]+", "has control characters")]
-"""Machine ids, paths, kernel labels: any Unicode but control characters, not empty."""
+"""Machine ids, paths, kernel labels: not empty, any Unicode except control characters."""
 Text = Annotated[str, Length()]
 """Prose: not empty, line breaks allowed."""
 Moment = Annotated[
@@ -69,14 +69,14 @@ GpuCount = Annotated[int, whole, Bounds(least=1, most=LARGEST_GPUS)]
 Size = Annotated[float, whole, Bounds(above=0, least=SMALLEST_N, most=LARGEST_N)]
 """What the work grows with: particles, cells, samples. A whole number is an ``int``."""
 
-# "At most the largest double" is JSON Schema's way to say finite.
+# JSON Schema expresses finite as "at most the largest double".
 Positive = Annotated[float, Bounds(above=0, most=_LARGEST_DOUBLE)]
 NotNegative = Annotated[float, Bounds(least=0, most=_LARGEST_DOUBLE)]
 Finite = Annotated[float, Bounds(least=-_LARGEST_DOUBLE, most=_LARGEST_DOUBLE)]
 Samples = Annotated[list[Positive], Length()]
-"""Seconds, one a sample, in the order measured."""
+"""Seconds, one for each sample, in the order measured."""
 PhaseSamples = list[NotNegative]
-"""Seconds, one a step; 0 where a phase did not occur or is below the clock's resolution."""
+"""Seconds, one for each step; 0 if a phase did not occur or is below the clock's resolution."""
 
 Share = Annotated[float, Bounds(least=0, most=1)]
 FreeObject = Annotated[dict[str, object], _writable]
@@ -85,7 +85,7 @@ FreeList = Annotated[list[object], _writable]
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """One GPU of a machine; a single entry may stand for several that are alike."""
+    """One GPU of a machine; a single entry may stand for several equal ones."""
 
     name: Label
     sms: Annotated[Count | None, "streaming multiprocessors"] = None
@@ -107,7 +107,7 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
-    """A copy that was under way beside the timed one."""
+    """A copy that ran at the same time as the timed one."""
 
     from_: Label
     to: Label
@@ -116,7 +116,7 @@ class Copy:
 
 @dataclass(frozen=True, kw_only=True)
 class Phases:
-    """Seconds spent in the parts of each step, as the program timed them, or a trace of it."""
+    """Seconds spent in the parts of each step, as the program or a trace timed them."""
 
     h2d: PhaseSamples | None = None
     kernel: PhaseSamples | None = None
@@ -139,7 +139,7 @@ class StepBytes:
 
 @dataclass(frozen=True, kw_only=True)
 class _Record:
-    # Here, so that schema and kind stand first in every line.
+    # Defined here, so that schema and kind are first in every line.
     schema_: Literal["gpucast.record/1"]
     kind: str
 
@@ -154,7 +154,7 @@ class RunToRun:
 
 @dataclass(frozen=True, kw_only=True)
 class _Measurement(_Record):
-    """What all timed records share."""
+    """The fields that all timed records have."""
 
     machine: Annotated[Label, "id of the machine record"]
     seconds: Annotated[Samples, "raw samples, s"]
@@ -168,7 +168,7 @@ class _Measurement(_Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Machine(_Record):
-    """Where records were measured, by whom, and what one must know to read them."""
+    """Where and by whom records were measured, and what one must know to interpret them."""
 
     kind: Literal["machine"]
     id: Label
@@ -224,7 +224,7 @@ class Transfer(_Measurement):
 
 @dataclass(frozen=True, kw_only=True)
 class Launch(_Measurement):
-    """What starting kernels costs; a sample times ``count`` launches together."""
+    """The cost of starting kernels; a sample times ``count`` launches together."""
 
     kind: Literal["launch"]
     path: Label
@@ -252,7 +252,7 @@ class Visit:
 class Step(_Measurement):
     """Steps of one program: a size n on some GPUs.
 
-    Schedule and kernel are words of our own programs; steps of others have none.
+    Schedule and kernel describe gpucast's own programs; steps of others have none.
     """
 
     kind: Literal["step"]
@@ -301,15 +301,15 @@ class Step(_Measurement):
 
     @property
     def is_shared(self) -> bool:
-        """Whether other instances ran on its GPUs at the same time."""
+        """Return whether other instances ran on its GPUs at the same time."""
         return (self.instances or 1) > 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Overlap(_Measurement):
-    """Copies up, copies down and a kernel of one device, begun together: until all have ended.
+    """Copies up, copies down and a kernel of one device, started together, until all have ended.
 
-    ``parts`` of one entry are what each takes alone.
+    ``parts`` with one entry: the time of that part alone.
     """
 
     kind: Literal["overlap"]
@@ -324,7 +324,7 @@ class Overlap(_Measurement):
 class Skeleton(_Measurement):
     """A step without its work: data to every GPU, a kernel that only keeps it busy, data back.
 
-    What a schedule's communication costs around a program's kernels, without the program.
+    This is the cost of a schedule's communication around a program's kernels.
     """
 
     kind: Literal["skeleton"]
@@ -377,7 +377,7 @@ _OUTCOMES: dict[type[Measurement], set[str]] = {
 
 @cache
 def settings_of(kind: type[Measurement]) -> tuple[str, ...]:
-    """The fields that say what was run, not what came out, in the order of the class."""
+    """Return the fields that state what was run, not what resulted, in the order of the class."""
     outcomes = {member.name for member in fields(_Measurement)} | _OUTCOMES.get(kind, set())
     return tuple(member.name for member in fields(kind) if member.name not in outcomes)
 
@@ -385,4 +385,4 @@ def settings_of(kind: type[Measurement]) -> tuple[str, ...]:
 KINDS: dict[str, type[Record]] = {
     get_args(get_type_hints(kind)["kind"])[0]: kind for kind in get_args(Record)
 }
-"""Each kind of record by the word by which it names itself in its field ``kind``."""
+"""The kinds of records by the value of their field ``kind``."""

@@ -1,12 +1,12 @@
-"""Which steps: what tells steps apart that differ in more than n and GPU count.
+"""Selection of steps by the fields that distinguish them beyond n and GPU count.
 
-A fit, a figure and a finding are about the steps of one selection. Steps of several block sizes,
-kinds of host memory, with and without a CUDA graph, in boxes with different boundaries, of several
-programs or of several cases of one do different work. A step that does not state an optional field
-goes with every value of it, except that a step without a boundary ran in an open box.
+A fit, a figure and a finding are about the steps of one selection. Steps do different work if they
+differ in block size, host memory, CUDA graph, boundary, program or case. A step that does not state
+an optional field agrees with every value of it, except that a step without a boundary ran in an
+open box.
 
-A new field of steps that tells them apart is added to ``records.Step`` and to the two classes
-below; the command line's option for it, to ``cli/options.py``.
+A new field that distinguishes steps is added to ``records.Step`` and to the two classes below; its
+command-line option, to ``cli/options.py``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SelectionArguments(TypedDict, total=False):
 
 @dataclass(frozen=True, order=True)
 class StepSelection:
-    """Steps that agree in these fields; None: not chosen, or not stated by the steps."""
+    """Steps that agree in these fields; None: not selected, or not stated by the steps."""
 
     machine: str | None = None
     path: str | None = None
@@ -58,11 +58,11 @@ class StepSelection:
 
     @classmethod
     def of(cls, records: Sequence[Entry], name: str) -> StepSelection:
-        """The only one that the records state.
+        """Return the only selection that the records state.
 
         Raises:
-            InputError: they state several values of a field, which the message lists; ``name`` is
-                their dataset's.
+            InputError: a field has several values, which the message lists; ``name`` is the
+                dataset's.
         """
         return cls(**{field: only(records, field, name) for field in FIELDS})
 
@@ -71,13 +71,13 @@ class StepSelection:
 
     @cached_property
     def chosen(self) -> dict[str, Value]:
-        """The fields that are not None."""
+        """Return the fields that are not None."""
         values = {name: getattr(self, name) for name in FIELDS}
         return {name: value for name, value in values.items() if value is not None}
 
     @property
     def label(self) -> str:
-        """For tables; neither machine nor numbers are named, nor what is usual."""
+        """Return words for tables, without machine, numbers and usual values."""
         usual = {("machine", self.machine), ("boundary", OPEN)}
         return ", ".join(
             word(name, value)
@@ -86,15 +86,15 @@ class StepSelection:
         )
 
     def admits(self, record: Entry) -> bool:
-        """Whether a record states nothing else than what is chosen."""
+        """Return whether a record states nothing that contradicts the selection."""
         return all(stated(record, name) in (None, value) for name, value in self.chosen.items())
 
     def agrees(self, other: StepSelection) -> bool:
-        """Whether no field differs that both have."""
+        """Return whether all fields that both have are equal."""
         return all(getattr(other, name) in (None, value) for name, value in self.chosen.items())
 
     def over(self, path: str, selections: Iterable[StepSelection]) -> StepSelection | None:
-        """The same steps over another path, of the same host where there are several."""
+        """Return the same steps over another path, on the same host if there are several."""
         alike = [s for s in selections if s == replace(self, path=path, machine=s.machine)]
         return min(alike, key=lambda s: host_of(s.machine) != host_of(self.machine), default=None)
 
@@ -102,21 +102,21 @@ class StepSelection:
 ANY = StepSelection()
 FIELDS = tuple(field.name for field in fields(StepSelection))
 KIND = FIELDS[FIELDS.index("kernel") + 1 :]
-"""The fields that steps need not state."""
+"""The fields that steps may omit."""
 
 
 def host_of(machine: str | None) -> str | None:
-    """``gpucast measure`` calls the machine of a path NAME/PATH."""
+    """Return the host of a machine; ``gpucast measure`` names the machine of a path NAME/PATH."""
     return machine and (machine.rpartition("/")[0] or machine)
 
 
 def selection_of(step: Step) -> StepSelection:
-    """What a step states."""
+    """Return the selection that a step states."""
     return StepSelection(**{name: stated(step, name) for name in FIELDS})
 
 
 def stated(record: Entry, field: str) -> Any:
-    """What a record says of a field; None where it says nothing."""
+    """Return a record's value of a field; None if it has none."""
     value = getattr(record, field, None)
     if field == "boundary" and value is None and record.kind == "step":
         return OPEN
@@ -124,31 +124,31 @@ def stated(record: Entry, field: str) -> Any:
 
 
 def distinct(records: Iterable[Entry], field: str) -> list[Value]:
-    """The values that records state, in the order they first occur."""
+    """Return the values of a field in records, in order of their first occurrence."""
     return list(dict.fromkeys(v for record in records if (v := stated(record, field)) is not None))
 
 
 def word(field: str, value: Value) -> str:
-    """A value as a user would choose it."""
+    """Return a value as an option has it."""
     if isinstance(value, bool):
         return field if value else f"no-{field}"
     return str(value)
 
 
 def listed(field: str, values: Iterable[Value]) -> str:
-    """Values as a message lists them."""
+    """Return values as messages list them."""
     words = [word(field, value) for value in values]
-    # Labels that hold commas themselves would not be told from one another.
+    # Quoted if labels contain commas themselves.
     return ("; " if any("," in value for value in words) else ", ").join(words)
 
 
 LABELS = ("program", "case")
-"""Fields whose values are the user's own words, often long: a part of one may choose it."""
+"""Fields whose values are the user's words, often long: a part of a value may select it."""
 
 
 def in_part(part: str, labels: Iterable[Value]) -> list[Value]:
-    """The labels that have the part; one that is all of it is alone. Upper and lower case are
-    alike, and so are hyphens and underscores."""
+    """Return the labels that contain a part; only the equal one if there is one. Case is ignored,
+    and hyphens equal underscores."""
     wanted = _plain(part)
     matches = [label for label in labels if wanted in _plain(label)] if wanted else []
     return [label for label in matches if wanted == _plain(label)] or matches
@@ -159,12 +159,12 @@ def _plain(label: Value) -> str:
 
 
 def only(records: Sequence[Entry], field: str, name: str) -> Any:
-    """The one value that records state; None where none states any.
+    """Return the only value of a field in records; None if none has one.
 
-    None, too, for cases that only name the steps' size or GPU count (``case_says_nothing``).
+    It is also None for cases that only state the steps' size or GPU count.
 
     Raises:
-        InputError: they state several; ``name`` is their dataset's.
+        InputError: there are several values; ``name`` is the dataset's.
     """
     values = distinct(records, field)
     if len(values) > 1 and field == "case" and case_says_nothing(records):
@@ -173,7 +173,7 @@ def only(records: Sequence[Entry], field: str, name: str) -> Any:
         option = f"--{field} or --no-{field}" if isinstance(values[0], bool) else f"--{field}"
         raise InputError(
             f"there are several: {listed(field, values)}; choose one with {option}"
-            + (" (gpucast compare shows models of each side by side)" if field == "path" else "")
+            + (" (gpucast compare shows them side by side)" if field == "path" else "")
             + _example(records),
             file=name,
             field=field,
@@ -182,12 +182,12 @@ def only(records: Sequence[Entry], field: str, name: str) -> Any:
 
 
 def _example(records: Sequence[Entry]) -> str:
-    """The options that choose the first record's series, where one alone does not."""
+    """Return the options that select the first record's series if one option is not enough."""
     steps = [record for record in records if record.kind == "step"]
     if not steps:
         return ""
     told = [field for field in FIELDS if len(distinct(steps, field)) > 1]
-    # A machine's id is of one path.
+    # A machine's id belongs to one path.
     told = [field for field in told if field != "path" or "machine" not in told]
     first = {field: stated(steps[0], field) for field in told}
     words = [
@@ -199,11 +199,11 @@ def _example(records: Sequence[Entry]) -> str:
 
 
 def case_says_nothing(records: Iterable[Entry]) -> bool:
-    """Whether cases differ only as n does, or only as the GPU count does.
+    """Return whether cases differ only with n, or only with the GPU count.
 
-    Published tables name their systems, one of each size, and people call a run by the count that
-    it was on (``2 nodes``): where it does not speak of counts, it is a setting. Such steps are one
-    series: taken case by case they would say nothing about n or N.
+    Published tables name a system for each size, and runs are called by their count (``2 nodes``);
+    a case without a count is a setting. Such steps are one series, because a single case would have
+    a single n or N.
     """
     steps = [record for record in records if record.kind == "step"]
     if None in {step.case for step in steps}:
@@ -221,17 +221,17 @@ _COUNTED = re.compile(r"(?:gpu|node|device|gcd|card|host|rank|process|knoten|rec
 
 
 def _names_count(case: str, gpus: int) -> bool:
-    """Whether a case is called by what it ran on: ``8``, ``4xA100``, ``one node``."""
+    """Return whether a case is named after what it ran on: ``8``, ``4xA100``, ``one node``."""
     return bool(_COUNTED.search(case) or re.search(rf"(?<![0-9]){gpus}(?![0-9])", case))
 
 
 def alike(steps: Sequence[Step], preferred: StepSelection, name: str) -> list[Step]:
-    """The steps that are as preferred in each field, as far as there are such.
+    """Return the steps with the preferred value of each field, if there are any.
 
-    Else those of their own only value; where nothing is preferred, steps of any machine.
+    Other fields must have a single value, except the machine if none is preferred.
 
     Raises:
-        InputError: steps state several values of a field, none of them preferred.
+        InputError: steps have several values of a field, and none is preferred.
     """
     kept = list(steps)
     for field in FIELDS:
@@ -250,8 +250,8 @@ NATIVE = "native"
 
 
 class Usual(NamedTuple):
-    """Whether a path's calls become messages to a server (None: not known), and whether each is
-    answered."""
+    """Whether a path's calls become messages to a server (None: unknown), and whether each waits
+    for an answer."""
 
     forwarded: bool | None
     answered: bool
@@ -267,10 +267,10 @@ _USUAL = {
 
 
 def usual(path: object) -> Usual:
-    """What a path of this name usually is: the only place that reads names of paths for it.
+    """Return what the name of a path usually means; no other function interprets these names.
 
-    How long calls over a path take is told by its records (``gpucast.paths.path_facts``). Records
-    of steps alone, and older model files, hold no such facts: a name of the vocabulary is then
-    taken for what it usually stands for, and a name of the user's own for nothing.
+    Records state how long calls over a path take (``gpucast.paths.path_facts``). Records of steps
+    only, and older model files, have no such facts: a name of the vocabulary then has its usual
+    meaning, and a user's own name has none.
     """
     return _USUAL.get(str(path), Usual(forwarded=None, answered=False))

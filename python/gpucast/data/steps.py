@@ -147,9 +147,9 @@ def byte_contradictions(steps: Sequence[Step], workload: _core.Workload) -> list
     return [
         remark(
             Kind.DATA,
-            f"{len(wrong)} step record(s) moved other bytes than their workload says: n = "
-            f"{first.n} on {first.gpus} GPU(s) {moved.h2d} to the GPUs and {moved.d2h} back, where "
-            f"{expected:.0f} and {back:.0f} are modelled",
+            f"{len(wrong)} step record(s) moved other bytes than their workload: for n = {first.n} "
+            f"on {first.gpus} GPU(s) {moved.h2d} to the GPUs and {moved.d2h} back instead of "
+            f"{expected:.0f} and {back:.0f}",
             n=first.n,
             gpus=first.gpus,
         )

@@ -127,7 +127,7 @@ _MADE: dict[str, Callable[[Any], str]] = {
 """Columns whose values are not fields of records."""
 
 _WORDS_FOR: dict[str, Callable[[Any], Sequence[str]]] = {
-    "step": lambda step: [each for each in (step.schedule or step.program, step.kernel) if each],
+    "step": lambda step: [word for word in (step.schedule or step.program, step.kernel) if word],
     "transfer": lambda transfer: [transfer.route],
     "launch": lambda launch: [launch.method],
     "overlap": lambda overlap: overlap.parts,

@@ -15,7 +15,7 @@ from gpucast.fitting.sample_variance import undisturbed
 from gpucast.model.mixtures import DISPUTED, MeasuredParts
 from gpucast.util.order_statistics import disagreeing, own_deviation
 from gpucast.util.remarks import Kind, Remark, remark
-from gpucast.util.units import number
+from gpucast.util.units import duration, gpus_in_words, number
 
 Array = NDArray[np.float64]
 
@@ -193,3 +193,136 @@ def _parts(phases: Phases, seconds: float) -> tuple[float, float, float] | None:
     com = sum(float(np.median(times)) for times in copies)
     gpu = float(np.median(phases.kernel)) if phases.kernel else max(0.0, seconds - cpu - com)
     return (gpu, cpu, com) if gpu + cpu + com > 0 else None
+
+
+# Cells whose repetitions disagree so much that their median is meaningless.
+#
+# If one of two runs is a mistake, their median is their mean, which is the time of neither. Such
+# a cell gets the negligible weight that follows from the scatter of its repetitions, so that the
+# other cells determine its forecast. The time nearest to that forecast counts as measured.
+
+FEWEST_OTHERS = 3
+
+# One time is clearly right if the others are this many times farther from the forecast by the other
+# cells, in the logarithm.
+CLEARLY = 3.0
+
+
+def settled(
+    cells: Cells, samples: Mapping[tuple[float, int], Sequence[float]]
+) -> tuple[Cells, list[Remark]]:
+    """Return the cells, in which disputed ones have the time nearest to the forecast by the others,
+    and a remark on each cell whose repetitions disagree.
+
+    Args:
+        cells: the measured cells.
+        samples: all times (s) of each cell.
+    """
+    odd = disagreeing(samples)
+    keys = list(zip(cells.n.tolist(), map(int, cells.gpus.tolist()), strict=True))
+    disputed = np.array(
+        [key in odd and own_deviation(samples[key]) >= DISPUTED for key in keys], dtype=np.bool_
+    )
+    remarks = []
+    expected = _by_others(cells, disputed)
+    seconds = cells.seconds.copy()
+    for at, (n, gpus) in enumerate(keys):
+        if (n, gpus) not in odd:
+            continue
+        times = np.sort(samples[n, gpus])
+        where = f"n = {number(n)} on {gpus_in_words(gpus)}"
+        between = "and" if times.size == 2 else "to"
+        listed = f"{duration(times[0])} {between} {duration(times[-1])}"
+        text = f"repetitions of {where} took {listed}, far more apart than those of other cells"
+        if not disputed[at]:
+            text += f": their median counts, {duration(cells.seconds[at])}"
+        elif expected is None:
+            text += ": that cell is next to not known; measure it again"
+        else:
+            away = np.abs(np.log(times / expected[at]))
+            nearest = int(np.argmin(away))
+            clear = away.max() >= CLEARLY * away[nearest]
+            seconds[at] = times[nearest]
+            which = duration(times[nearest])
+            others = f"these say {duration(expected[at])}"
+            verdict = f"{which} counts" if clear else f"neither is near; {which} counts as nearer"
+            text += f"; {others}: {verdict}, the forecast is theirs; check it"
+        remarks.append(remark(Kind.DISPUTED, text, n=n, gpus=gpus))
+    return replace(cells, seconds=seconds), remarks
+
+
+def _by_others(cells: Cells, disputed: np.ndarray) -> np.ndarray | None:
+    """Forecast all cells (s) from those that are not disputed; None if there are too few."""
+    if not disputed.any() or (~disputed).sum() < FEWEST_OTHERS:
+        return None
+    others = cells.where(~disputed).fit()
+    return np.asarray(others.forecast(cells.n, cells.gpus, cells.nodes, np.zeros(cells.n.size))[0])
+
+
+# Finds a boundary between nodes that a table does not state, by its times.
+#
+# If steps get shorter from each GPU count to the next except for one, the further GPUs may be in
+# another node. Forms for several nodes are then weighed against forms whose communication grows
+# with N, and the user is asked.
+
+MOST_GPUS = 16
+"""The largest number of GPUs that a node may have."""
+
+_RISE = 0.02
+"""Least relative rise; smaller ones may be noise of single measurements."""
+
+_SDS = 3.0
+"""Least rise in standard deviations, if these are known from repetitions."""
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A suspected boundary between nodes.
+
+    Attributes:
+        gpus: the last GPU count below it, which is assumed to fill a node.
+        slower: the first GPU count beyond it.
+        n: the largest size whose steps take longer beyond it.
+    """
+
+    gpus: int
+    slower: int
+    n: float
+
+    def stated(self, cells: Cells) -> Cells:
+        """Return the cells with the suspected number of nodes."""
+        return replace(cells, nodes=np.ceil(cells.gpus / self.gpus))
+
+    def question(self) -> Remark:
+        """Return the remark that asks the user."""
+        text = (
+            f"n = {number(self.n)} takes longer on {self.slower} GPUs than on {self.gpus}, and is "
+            "shorter from each other count to the next: another node? Forecasts hold both a node "
+            f"of {self.gpus} GPUs and exchange that grows with N; a column nodes (or GPUs per "
+            "node) settles it"
+        )
+        return remark(Kind.NODE_BOUNDARY, text, n=self.n, gpus=self.slower)
+
+
+def suspected(cells: Cells) -> Suspect | None:
+    """Return the boundary that the times of cells suggest; None if none, or if nodes are stated."""
+    if (cells.nodes > 0).any():
+        return None
+    rises: dict[tuple[int, int], float] = {}
+    for size in np.unique(cells.n):
+        at = np.flatnonzero(cells.n == size)
+        at = at[np.argsort(cells.gpus[at])]
+        change = np.diff(np.log(cells.seconds[at]))
+        if change.size < 2:
+            continue
+        sd = np.sqrt(cells.variance[at][1:] + cells.variance[at][:-1])
+        rising = np.flatnonzero(change > np.maximum(_RISE, _SDS * sd))
+        if rising.size > 1 or (rising.size == 1 and (np.delete(change, rising) >= 0).any()):
+            return None
+        for step in rising.tolist():
+            low, high = (int(count) for count in cells.gpus[at][step : step + 2])
+            rises[low, high] = float(size)
+    if len(rises) != 1:
+        return None
+    [((gpus, slower), n)] = rises.items()
+    return Suspect(gpus, slower, n) if 1 < gpus <= MOST_GPUS else None

@@ -14,11 +14,10 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.loading import Source, dataset_of
 from gpucast.data.selection import ANY, SelectionArguments, StepSelection
 from gpucast.errors import InputError
-from gpucast.fitting.all_pairs import nearer
 from gpucast.fitting.candidates import Candidate, Curves, candidates, routes_of
 from gpucast.fitting.mixture import Choice, by_evidence
 from gpucast.fitting.problem import Problem, transfer_observations
-from gpucast.fitting.scaling import common, fit_scaling
+from gpucast.fitting.scaling import common, fit_scaling, nearer
 from gpucast.fitting.selection import problem_of
 from gpucast.fitting.sharing import fit_sharing
 from gpucast.model.content import (

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from gpucast.data import reconstructed_files
+from gpucast.data.selection import usual
 from gpucast.data.traces.reading import is_trace
 from gpucast.errors import InputError, from_os_error
 from gpucast.model.content import Bootstrap
 from gpucast.model.fitted import SCHEMA, Model
-from gpucast.model.older import renewed, with_remarks
 from gpucast.util import limits
 from gpucast.util.files import read_bytes
-from gpucast.util.typed_json import WrongValueError, from_json
+from gpucast.util.remarks import Kind, remarks_of
+from gpucast.util.typed_json import WrongValueError, from_json, to_json
 
 _MAKES_ONE = "gpucast fit DATA -o MODEL.json makes one"
 
@@ -137,3 +139,64 @@ def _check_names(model: Model, replicate_names: list[str]) -> None:
         raise ValueError(f"it lacks {', '.join(missing)}")
     if replicate_names != names:
         raise ValueError("its replicates are of other parameters")
+
+
+# Converts model files of version 0.1.0 to the current content.
+#
+# Warnings were texts alone. Whether threads sleep on a what-if's path was
+# derived from its name, and the time of its skeletons did not depend on how long GPUs were busy.
+# Piecewise linear terms were removed.
+
+_GONE = {"residency": "occupancy", "pairs": "work", "cached": "bent"}
+"""Terms that no longer exist, and the terms that replace them."""
+
+
+@dataclass
+class _Warnings:
+    warnings: list[str]
+
+
+def with_remarks(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a model file with remarks, for which older files only have texts.
+
+    Raises:
+        WrongValueError: the texts are not a list of strings.
+    """
+    texts = from_json(_Warnings, content).warnings
+    return {"remarks": to_json(remarks_of(Kind.UNSORTED, texts)), **content}
+
+
+def renewed(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a model file in its current form.
+
+    Content that is damaged, or needs nothing, is returned as it is.
+
+    Raises:
+        InputError: a term of the model no longer exists.
+    """
+    terms = content.get("model")
+    for part, term in terms.items() if isinstance(terms, dict) else ():
+        if isinstance(term, str) and term in _GONE:
+            raise InputError(
+                f"the term {term!r} is gone ({_GONE[term]!r} describes the same); fit the data "
+                "again",
+                field=f"model.{part}",
+            )
+    return _with_waits(_with_sleep(content))
+
+
+def _with_sleep(content: dict[str, Any]) -> dict[str, Any]:
+    known, data = content.get("other_path"), content.get("data")
+    source = data.get("what_if") if isinstance(data, dict) else None
+    if not (isinstance(known, dict) and isinstance(source, dict)) or "sleeps" in known:
+        return content
+    sleeps = bool(usual(source.get("path")).forwarded)
+    return {**content, "other_path": {**known, "sleeps": sleeps}}
+
+
+def _with_waits(content: dict[str, Any]) -> dict[str, Any]:
+    """Add equal waits if skeletons have none."""
+    known = content.get("other_path")
+    if not (isinstance(known, dict) and isinstance(known.get("n"), list)):
+        return content
+    return {**content, "other_path": {"wait": [1.0] * len(known["n"]), **known}}

@@ -17,19 +17,20 @@ from gpucast.data.steps import samples_of
 from gpucast.errors import InputError
 from gpucast.model.asked import Numbers, as_list, outer
 from gpucast.model.averaged_totals import AveragedTotals
-from gpucast.model.choosing import Choosing
+from gpucast.model.forecasting import Forecasting
+from gpucast.model.forecasts import Forecasts, ends
 from gpucast.model.intervals import Z90, Array, Interval, interval_named
-from gpucast.model.shown import model_html, model_text
 from gpucast.model.update import machine_factors, steps_of_kind
 from gpucast.util import files
 from gpucast.util.remarks import Kind, remark
+from gpucast.util.tables import html_listing, html_table
 from gpucast.util.typed_json import from_json
+from gpucast.util.units import percent
 
 if TYPE_CHECKING:
     import pandas
 
     from gpucast.data.dataset import Dataset
-    from gpucast.model.forecasts import Forecasts
 
 SCHEMA = "gpucast.model/1"
 
@@ -40,7 +41,7 @@ _UNKNOWN = ("ns_per_day", "measured")
 """Columns of forecasts that are left out if empty."""
 
 
-class Model(Choosing):
+class Model(Forecasting):
     """A fitted model of step times: for our own programs by terms for the parts of a step, for any
     other program by forms of the total.
 
@@ -199,3 +200,34 @@ class Model(Choosing):
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model file, completely or not at all."""
         files.write_text(path, self.to_json(), force=force)
+
+
+def model_text(model: Model) -> str:
+    """Return a summary of the model: its data, fit quality and number of warnings."""
+    return "\n  ".join([f"Model {model.name}: {model.form}", *_facts(model)])
+
+
+def model_html(model: Model) -> str:
+    """Return the summary as HTML, with warnings and the values of identified parameters."""
+    facts = html_listing(f"Model {model.name}: {model.form}", _facts(model, True))
+    known = {
+        name: parameter for name, parameter in model.parameters.items() if parameter.identified
+    }
+    rows = [(name, str(parameter), parameter.meaning) for name, parameter in known.items()]
+    return facts + (html_table("Parameters", ("", "value", "meaning"), rows) if rows else "")
+
+
+def _facts(model: Model, warnings: bool = False) -> list[str]:
+    counts, quality, domain = model.observations, model.quality, model.domain
+    fitted = f"n {ends(domain.n)}, {ends(domain.gpus)} GPUs of {model.data.name}"
+    if counts is not None:
+        fitted = f"{counts.step_samples} step times in {counts.step_cells} cells: {fitted}"
+    facts = [fitted]
+    if quality is not None:
+        facts.append(f"error of fitted cells: median {percent(quality.median_relative_error)}")
+    if warnings:
+        return [*facts, *(f"warning: {warning}" for warning in model.warnings)]
+    if model.warnings:
+        count = len(model.warnings)
+        facts.append(f"{count} warning{'s' * (count > 1)}: see .warnings")
+    return facts

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from gpucast.errors import InputError
 from gpucast.model.asked import whole_numbers
 from gpucast.model.intervals import Z90, Array, Interval
-from gpucast.model.shown import forecasts_html, forecasts_text
+from gpucast.util.tables import html_table
+from gpucast.util.units import duration, number
+
+MOST_ROWS = 20
+"""Most rows of forecasts that a notebook shows; the others are counted."""
+
+_HEADERS = ("n", "GPUs", "step time", "90 % interval", "")
 
 # ``exp`` overflows beyond this.
 _WIDEST = 700.0
@@ -102,3 +108,35 @@ class Best(TypedDict):
 def missed(forecasts: Forecasts, known: Array) -> NDArray[np.bool_]:
     """Whether measured times are outside the 90 % interval of their forecasts; False for NaN."""
     return np.asarray((known < forecasts.low) | (known > forecasts.high), dtype=np.bool_)
+
+
+def forecasts_text(cells: Forecasts) -> str:
+    """Return a summary of forecasts: their number and the ranges of n, GPU counts and times."""
+    if not cells.n.size:
+        return "Forecasts of 0 cells"
+    sizes, gpus = ends(cells.n.tolist()), ends(cells.gpus.tolist())
+    least, most = duration(float(cells.seconds.min())), duration(float(cells.seconds.max()))
+    times = least if least == most else f"{least} to {most}"
+    count = cells.n.size
+    return f"Forecasts of {count} cell{'s' * (count != 1)}: n {sizes}; {gpus} GPUs; {times}"
+
+
+def forecasts_html(cells: Forecasts) -> str:
+    """Return forecasts as an HTML table of limited length, one row per cell."""
+    columns = (cells.n, cells.gpus, cells.seconds, cells.low, cells.high, cells.extrapolated)
+    rows = [
+        (
+            *(number(n), number(gpus), duration(seconds)),
+            *(f"{duration(low)} ... {duration(high)}", "extrapolated" if outside else ""),
+        )
+        for n, gpus, seconds, low, high, outside in zip(
+            *(column[:MOST_ROWS].tolist() for column in columns), strict=True
+        )
+    ]
+    if cells.n.size > MOST_ROWS:
+        rows.append((f"and {cells.n.size - MOST_ROWS} more", "", "", "", ""))
+    return html_table(forecasts_text(cells), _HEADERS, rows)
+
+
+def ends(values: tuple[float, float] | list[float]) -> str:
+    return " to ".join(dict.fromkeys(number(value) for value in (min(values), max(values))))

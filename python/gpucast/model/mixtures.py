@@ -10,15 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from gpucast.model.intervals import Array
-from gpucast.model.values import (
-    Count,
-    Integer,
-    NotNegative,
-    Positive,
-    Size,
-    Terms,
-    TimedCells,
-)
+from gpucast.model.values import Count, Integer, NotNegative, Positive, Size, Terms, TimedCells
 from gpucast.util.typed_json import Bounds
 
 DISPUTED = 0.3

@@ -31,9 +31,8 @@ from gpucast.model.fitted import Model
 from gpucast.model.intervals import T90
 from gpucast.model.kinds import of_its_machine, on_kind
 from gpucast.paths.curves import require_sizes
-from gpucast.paths.other_path import known_by_skeletons, known_by_transfers
 from gpucast.paths.path_facts import PathFacts, facts_of
-from gpucast.paths.skeletons import communication
+from gpucast.paths.skeletons import communication, known_by_skeletons, known_by_transfers
 from gpucast.util.remarks import Kind, remark
 
 Launch = Literal["auto", "measured", "keep", "scale"]

@@ -228,7 +228,7 @@ class Inbox:
         for upload in uploads:
             name = plain_name(upload.filename or "")
             if name in names:
-                raise InputError("is given twice; its samples would count twice", file=name)
+                raise InputError("is given twice, so that its samples would count twice", file=name)
             with open(folder / name, "xb") as file:
                 shutil.copyfileobj(upload.stream, file)
             names.append(name)

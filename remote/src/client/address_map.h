@@ -90,7 +90,7 @@ class AddressMap {
   // Returns false if some of it is pinned already.
   bool pin(const void* begin, std::size_t bytes, unsigned flags, bool allocated) {
     const std::unique_lock lock(mutex_);
-    const auto at = reinterpret_cast<Address>(begin);
+    const Address at = address_of(begin);
     const auto next = pinned_.lower_bound(at);
     if (next != pinned_.end() && next->first - at < bytes) return false;
     if (next != pinned_.begin()) {
@@ -108,14 +108,14 @@ class AddressMap {
   // Removes and returns the allocation that begins there if it was made in this way.
   std::optional<Pinned> unpin(const void* begin, bool allocated) {
     const std::unique_lock lock(mutex_);
-    const auto at = pinned_.find(reinterpret_cast<Address>(begin));
+    const auto at = pinned_.find(address_of(begin));
     if (at == pinned_.end() || at->second.allocated != allocated) return std::nullopt;
     return pinned_.extract(at).mapped();
   }
   // Returns the allocation that covers the whole range.
   std::optional<Pinned> pinned(const void* begin, std::size_t bytes) const {
     const std::shared_lock lock(mutex_);
-    const auto at = holder(pinned_, reinterpret_cast<Address>(begin), bytes);
+    const auto at = holder(pinned_, address_of(begin), bytes);
     return at == pinned_.end() ? std::nullopt : std::optional(at->second);
   }
   bool has_pinned() const {

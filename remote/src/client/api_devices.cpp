@@ -1,10 +1,7 @@
 // Entry points for devices (one per server) and for errors, which belong to no device.
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <exception>
-#include <string>
 
 #include "client/entry.h"
 #include "client/properties.h"

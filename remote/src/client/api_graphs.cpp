@@ -1,8 +1,6 @@
 // Entry points for graphs that programs build node by node, and for queries about graphs.
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
-
 #include "client/entry.h"
 #include "client/works.h"
 

@@ -4,9 +4,6 @@
 #include <cuda_runtime_api.h>
 
 #include <cerrno>
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "client/entry.h"
 #include "client/works.h"

@@ -1,6 +1,5 @@
 // Entry points for memory of devices and of the host, and for symbols.
 #include <cuda_runtime_api.h>
-#include <sys/mman.h>
 
 #include "client/entry.h"
 #include "client/works.h"
@@ -20,7 +19,7 @@ void allocate_host(void** memory, std::size_t bytes, unsigned flags) {
   require_valid((flags & ~known) == 0);
   refuse_if((flags & cudaHostAllocMapped) != 0, "cudaHostAllocMapped");
   if (bytes == 0) return;
-  void* got = runtime().allocate_segment(bytes);
+  void* got = runtime().segments.allocate(bytes);
   if (got == nullptr) {
     got = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
                -1, 0);
@@ -76,7 +75,7 @@ cudaError_t cudaFreeHost(void* memory) {
     require_valid(runtime().memory.pinned(memory, 1));
     settle_all();
     const std::size_t bytes = require_valid(runtime().memory.unpin(memory, true)).bytes;
-    if (!runtime().free_segment(memory)) munmap(memory, bytes);
+    if (!runtime().segments.free(memory)) munmap(memory, bytes);
   });
 }
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned flags) {

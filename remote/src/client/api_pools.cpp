@@ -3,7 +3,6 @@
 #include <cuda_runtime_api.h>
 
 #include "client/entry.h"
-#include "client/handles.h"
 
 using namespace gpucast::remote;
 using namespace gpucast::remote::client;
@@ -22,45 +21,6 @@ int pools_device_of(const cudaMemLocation* location,
 bool is_pool_flag(cudaMemPoolAttr which) { return which < cudaMemPoolAttrReleaseThreshold; }
 
 }  // namespace
-
-namespace gpucast::remote::client {
-
-cudaMemPool_t Pools::usual(int device) {
-  const std::lock_guard lock(mutex_);
-  cudaMemPool_t& pool = usual_[device];
-  if (pool == nullptr) pool = handles.add({.device = device, .id = usual_pool});
-  return pool;
-}
-
-cudaMemPool_t Pools::current(int device) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto at = current_.find(device); at != current_.end()) return at->second;
-  }
-  return usual(device);
-}
-
-void Pools::set_current(int device, cudaMemPool_t pool) {
-  require_valid(handles.find(pool).device == device);
-  const std::lock_guard lock(mutex_);
-  current_[device] = pool;
-}
-
-DeviceObject Pools::remove(cudaMemPool_t pool) {
-  require_valid(handles.find(pool).id != usual_pool);
-  const std::lock_guard lock(mutex_);
-  std::erase_if(current_, [&](const auto& entry) { return entry.second == pool; });
-  return handles.remove(pool);
-}
-
-void Pools::forget(int device) {
-  const std::lock_guard lock(mutex_);
-  usual_.erase(device);
-  current_.erase(device);
-  handles.forget(device);
-}
-
-}  // namespace gpucast::remote::client
 
 extern "C" {
 

@@ -42,22 +42,35 @@ cudaError_t CALL(cudaStreamGetCaptureInfo,
                  _v3)(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
                       cudaGraph_t* graph, const cudaGraphNode_t** after,
                       const cudaGraphEdgeData** edges, std::size_t* count) {
-  return ENTRY(give_capture(on(stream), status, id, graph, after, edges, count));
+  return entry([&] {
+    const Graphs::Info info = runtime().graphs.info(on(stream));
+    give(status, info.status);
+    if (id != nullptr) *id = info.id;
+    if (graph != nullptr) *graph = info.graph;
+    if (after != nullptr) *after = info.after;
+    if (edges != nullptr) *edges = nullptr;
+    if (count != nullptr) *count = info.count;
+  });
 }
 cudaError_t CALL(cudaStreamUpdateCaptureDependencies,
                  _v2)(cudaStream_t stream, cudaGraphNode_t* nodes, const cudaGraphEdgeData* edges,
                       std::size_t count, unsigned flags) {
-  return ENTRY(update_capture(on(stream), nodes, edges, count, flags));
+  return entry([&] {
+    require_valid(flags <= cudaStreamSetCaptureDependencies);
+    require_plain(edges, count);
+    runtime().graphs.set_after(on(stream), nodes_of(nodes, count),
+                               flags == cudaStreamSetCaptureDependencies);
+  });
 }
 #if GPUCAST_CUDA == 12
 cudaError_t CALL(cudaStreamGetCaptureInfo,
                  _v2)(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
                       cudaGraph_t* graph, const cudaGraphNode_t** after, std::size_t* count) {
-  return ENTRY(give_capture(on(stream), status, id, graph, after, nullptr, count));
+  return CALL(cudaStreamGetCaptureInfo, _v3)(stream, status, id, graph, after, nullptr, count);
 }
 cudaError_t CALL(cudaStreamUpdateCaptureDependencies, )(cudaStream_t stream, cudaGraphNode_t* nodes,
                                                         std::size_t count, unsigned flags) {
-  return ENTRY(update_capture(on(stream), nodes, nullptr, count, flags));
+  return CALL(cudaStreamUpdateCaptureDependencies, _v2)(stream, nodes, nullptr, count, flags);
 }
 #endif
 
@@ -85,6 +98,16 @@ cudaError_t cudaPointerGetAttributes(PointerAttributes* result, const void* addr
   });
 }
 
+// Adds or removes edges with the given method.
+static void change_edges(cudaGraph_t graph, void (ProgramGraph::*change)(Node& from, Node& to),
+                         const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+                         const cudaGraphEdgeData* edges, std::size_t count) {
+  require_plain(edges, count);
+  const auto firsts = nodes_of(from, count);
+  const auto seconds = nodes_of(to, count);
+  for (std::size_t k = 0; k < count; ++k)
+    (runtime().graphs.graph(graph).*change)(*firsts[k], *seconds[k]);
+}
 cudaError_t CALL(cudaGraphAddDependencies, _v2)(cudaGraph_t graph, const cudaGraphNode_t* from,
                                                 const cudaGraphNode_t* to,
                                                 const cudaGraphEdgeData* edges, std::size_t count) {
@@ -97,12 +120,28 @@ cudaError_t CALL(cudaGraphRemoveDependencies,
 }
 cudaError_t CALL(cudaGraphNodeGetDependencies, _v2)(cudaGraphNode_t node, cudaGraphNode_t* nodes,
                                                     cudaGraphEdgeData* edges, std::size_t* count) {
-  return ENTRY(give_dependencies(node, nodes, edges, count));
+  return entry([&] {
+    const std::vector<Node*>& after = runtime().graphs.node(node).after;
+    give_nodes({after.begin(), after.end()}, nodes, count);
+    if (edges != nullptr) std::fill_n(edges, *count, cudaGraphEdgeData{});
+  });
 }
 cudaError_t CALL(cudaGraphGetEdges, _v2)(cudaGraph_t graph, cudaGraphNode_t* from,
                                          cudaGraphNode_t* to, cudaGraphEdgeData* edges,
                                          std::size_t* count) {
-  return ENTRY(give_edges(graph, from, to, edges, count));
+  return entry([&] {
+    std::vector<const Node*> firsts;
+    std::vector<const Node*> seconds;
+    for (const auto& node : runtime().graphs.graph(graph).nodes()) {
+      firsts.insert(firsts.end(), node->after.begin(), node->after.end());
+      seconds.resize(firsts.size(), node.get());
+    }
+    require_valid(count != nullptr && (from == nullptr) == (to == nullptr));
+    std::size_t room = *count;
+    give_nodes(firsts, from, &room);
+    give_nodes(seconds, to, count);
+    if (edges != nullptr) std::fill_n(edges, *count, cudaGraphEdgeData{});
+  });
 }
 #if GPUCAST_CUDA == 12
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t second);

@@ -1,7 +1,5 @@
 #include "client/attachments.h"
 
-#include <vector>
-
 #include "client/runtime.h"
 
 namespace gpucast::remote::client {

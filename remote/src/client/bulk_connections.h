@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -19,9 +18,10 @@
 #include <vector>
 
 #include "client/pending_receives.h"
-#include "client/quiet_thread.h"
 #include "client/status.h"
+#include "gpucast/support/quiet_thread.h"
 #include "protocol/calls.h"
+#include "protocol/inbox.h"
 #include "transport/connection.h"
 #include "transport/patience.h"
 
@@ -43,16 +43,14 @@ class BulkConnections {
     }
     for (const auto& bulk : connections_) {
       BulkConnection& its = *bulk;
-      its.sender = quiet_thread([this, &its] { guarded([&] { send_parts(its); }); });
-      its.receiver = quiet_thread([this, &its] { guarded([&] { receive_pieces(its); }); });
+      its.sender = support::quiet_thread([this, &its] { guarded([&] { send_parts(its); }); });
+      its.receiver = support::quiet_thread([this, &its] { guarded([&] { receive_pieces(its); }); });
     }
   }
   ~BulkConnections() {
     shut_down();
     join();
   }
-  BulkConnections(const BulkConnections&) = delete;
-  BulkConnections& operator=(const BulkConnections&) = delete;
 
   std::size_t size() const { return connections_.size(); }
 
@@ -224,10 +222,8 @@ class BulkConnections {
   }
   void receive_pieces(BulkConnection& bulk) {
     for (auto patience = std::chrono::microseconds(0);; patience = between_) {
-      std::array<std::byte, Piece::size> head{};
-      read_all(*bulk.connection, head, std::nullopt, patience);
+      const auto piece = read_message<Piece>(*bulk.connection, std::nullopt, patience);
       sent_.load(std::memory_order_acquire);
-      const auto piece = decode<Piece>(head);
       if (piece.status != 0) {
         receives_.failed(piece.transfer, piece.status);
         continue;

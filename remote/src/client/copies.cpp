@@ -1,11 +1,5 @@
 #include "client/works.h"
 
-#include <algorithm>
-#include <cstring>
-#include <vector>
-
-#include "protocol/ranges.h"
-
 namespace gpucast::remote::client {
 namespace {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <vector>
 
 namespace gpucast::remote::client {
 namespace {
@@ -11,30 +10,13 @@ namespace {
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 using Number = unsigned long long;
 
-void table(const std::vector<const Counter*>& counters) {
-  std::fprintf(stderr, "%-44s %10s %11s %14s %14s %12s\n", "entry point", "calls", "round trips",
-               "bytes sent", "received", "seconds");
-  for (const Counter* counter : counters) {
-    std::fprintf(stderr, "%-44s %10llu %11llu %14llu %14llu %12.6f\n", counter->name.c_str(),
-                 Number{counter->calls}, Number{counter->round_trips}, Number{counter->bytes_sent},
-                 Number{counter->bytes_received}, static_cast<double>(counter->nanoseconds) * 1e-9);
-  }
-}
-
-void lines(const std::vector<const Counter*>& counters, const std::string& path) {
-  const File file(std::fopen(path.c_str(), "ae"), std::fclose);
-  if (!file) {
-    std::fprintf(stderr, "gpucast remote: GPUCAST_REMOTE_COUNTERS: cannot write %s\n",
-                 path.c_str());
-    return;
-  }
-  for (const Counter* counter : counters) {
-    std::fprintf(file.get(),
-                 "{\"entry\": \"%s\", \"calls\": %llu, \"round_trips\": %llu, "
-                 "\"bytes_sent\": %llu, \"bytes_received\": %llu, \"seconds\": %.9g}\n",
-                 counter->name.c_str(), Number{counter->calls}, Number{counter->round_trips},
-                 Number{counter->bytes_sent}, Number{counter->bytes_received},
-                 static_cast<double>(counter->nanoseconds) * 1e-9);
+// `format`: of a name, calls, round trips, bytes sent, bytes received and seconds.
+void print(std::FILE* to, const char* format, const std::deque<Counter>& counters) {
+  for (const Counter& counter : counters) {
+    if (counter.calls == 0) continue;
+    std::fprintf(to, format, counter.name.c_str(), Number{counter.calls},
+                 Number{counter.round_trips}, Number{counter.bytes_sent},
+                 Number{counter.bytes_received}, static_cast<double>(counter.nanoseconds) * 1e-9);
   }
 }
 
@@ -52,13 +34,18 @@ Counter& Counters::of(std::string_view name) {
 void Counters::report(const std::string& where) const {
   if (where.empty()) return;
   const std::lock_guard lock(mutex_);
-  std::vector<const Counter*> used;
-  for (const Counter& counter : all_)
-    if (counter.calls != 0) used.push_back(&counter);
-  if (where == "-")
-    table(used);
-  else
-    lines(used, where);
+  if (where == "-") {
+    std::fprintf(stderr, "%-44s %10s %11s %14s %14s %12s\n", "entry point", "calls", "round trips",
+                 "bytes sent", "received", "seconds");
+    return print(stderr, "%-44s %10llu %11llu %14llu %14llu %12.6f\n", all_);
+  }
+  if (const File file(std::fopen(where.c_str(), "ae"), std::fclose); file) {
+    return print(file.get(),
+                 "{\"entry\": \"%s\", \"calls\": %llu, \"round_trips\": %llu, "
+                 "\"bytes_sent\": %llu, \"bytes_received\": %llu, \"seconds\": %.9g}\n",
+                 all_);
+  }
+  std::fprintf(stderr, "gpucast remote: GPUCAST_REMOTE_COUNTERS: cannot write %s\n", where.c_str());
 }
 
 Counter*& current_counter() {

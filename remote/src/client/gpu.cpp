@@ -1,15 +1,8 @@
 #include "client/gpu.h"
 
-#include <algorithm>
-#include <array>
 #include <cstdio>
-#include <span>
-#include <utility>
 
-#include "client/quiet_thread.h"
-#include "client/status.h"
 #include "protocol/heartbeat.h"
-#include "transport/sockets.h"
 
 namespace gpucast::remote::client {
 namespace {
@@ -84,7 +77,7 @@ void Gpu::open() {
   control_ =
       std::make_unique<ControlConnection>(connect({Purpose::control}), receives_, settings_.spin);
   monitor_ = connect({Purpose::monitor});
-  watcher_ = quiet_thread([this] { watch(*monitor_); });
+  watcher_ = support::quiet_thread([this] { watch(*monitor_); });
   const auto opened = decode<Opened>(control_->call(Open{}).body);
   if (!opened.problem.empty()) throw std::runtime_error(opened.problem);
   device_ = opened.device;

@@ -35,8 +35,6 @@ class Gpu {
   // Connects and opens the GPU. Throws std::runtime_error with one line that names the server.
   Gpu(Endpoint endpoint, const ClientSettings& settings);
   ~Gpu();
-  Gpu(const Gpu&) = delete;
-  Gpu& operator=(const Gpu&) = delete;
 
   const DeviceInfo& device() const { return device_; }
   int attribute(int which) const;

@@ -1,7 +1,4 @@
 // Graphs that are ready to launch: their parts, and the messages to each GPU.
-#include <algorithm>
-#include <map>
-#include <utility>
 
 #include "client/graphs.h"
 #include "client/runtime.h"

@@ -1,8 +1,5 @@
 #include "client/works.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "client/entry.h"
 
 namespace gpucast::remote::client {
@@ -40,57 +37,6 @@ void give_nodes(const std::vector<const Node*>& all, cudaGraphNode_t* nodes, std
   } else {
     *count = all.size();
   }
-}
-
-void change_edges(cudaGraph_t graph, void (ProgramGraph::*change)(Node& from, Node& to),
-                  const cudaGraphNode_t* from, const cudaGraphNode_t* to,
-                  const cudaGraphEdgeData* edges, std::size_t count) {
-  require_plain(edges, count);
-  const auto firsts = nodes_of(from, count);
-  const auto seconds = nodes_of(to, count);
-  for (std::size_t k = 0; k < count; ++k)
-    (runtime().graphs.graph(graph).*change)(*firsts[k], *seconds[k]);
-}
-
-void give_dependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges,
-                       std::size_t* count) {
-  const std::vector<Node*>& after = runtime().graphs.node(node).after;
-  give_nodes({after.begin(), after.end()}, nodes, count);
-  if (edges != nullptr) std::fill_n(edges, *count, cudaGraphEdgeData{});
-}
-
-void give_edges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
-                cudaGraphEdgeData* edges, std::size_t* count) {
-  std::vector<const Node*> firsts;
-  std::vector<const Node*> seconds;
-  for (const auto& node : runtime().graphs.graph(graph).nodes()) {
-    firsts.insert(firsts.end(), node->after.begin(), node->after.end());
-    seconds.resize(firsts.size(), node.get());
-  }
-  require_valid(count != nullptr && (from == nullptr) == (to == nullptr));
-  std::size_t room = *count;
-  give_nodes(firsts, from, &room);
-  give_nodes(seconds, to, count);
-  if (edges != nullptr) std::fill_n(edges, *count, cudaGraphEdgeData{});
-}
-
-void give_capture(const OnStream& on, cudaStreamCaptureStatus* status, unsigned long long* id,
-                  cudaGraph_t* graph, const cudaGraphNode_t** after,
-                  const cudaGraphEdgeData** edges, std::size_t* count) {
-  const Graphs::Info info = runtime().graphs.info(on);
-  give(status, info.status);
-  if (id != nullptr) *id = info.id;
-  if (graph != nullptr) *graph = info.graph;
-  if (after != nullptr) *after = info.after;
-  if (edges != nullptr) *edges = nullptr;
-  if (count != nullptr) *count = info.count;
-}
-
-void update_capture(const OnStream& on, const cudaGraphNode_t* nodes,
-                    const cudaGraphEdgeData* edges, std::size_t count, unsigned flags) {
-  require_valid(flags <= cudaStreamSetCaptureDependencies);
-  require_plain(edges, count);
-  runtime().graphs.set_after(on, nodes_of(nodes, count), flags == cudaStreamSetCaptureDependencies);
 }
 
 Work work_of(const cudaKernelNodeParams* parameters) {

@@ -1,15 +1,11 @@
 #include "client/graphs.h"
 
-#include <algorithm>
 #include <set>
-#include <unordered_set>
 
 #include "client/runtime.h"
 
 namespace gpucast::remote::client {
 namespace {
-
-cudaGraphNode_t handle_of(Node* node) { return reinterpret_cast<cudaGraphNode_t>(node); }
 
 // Returns the object of the handle. Failure if the program has no such handle.
 template <class Map>

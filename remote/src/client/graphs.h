@@ -14,7 +14,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -46,6 +45,10 @@ struct Node {
   std::vector<Node*> after;
 };
 
+inline cudaGraphNode_t handle_of(const Node* node) {
+  return reinterpret_cast<cudaGraphNode_t>(const_cast<Node*>(node));
+}
+
 class ProgramGraph {
  public:
   // Failure if one of these is no node of this graph.
@@ -68,8 +71,6 @@ class GraphExec {
  public:
   explicit GraphExec(const ProgramGraph& graph, unsigned long long its_flags);
   ~GraphExec();
-  GraphExec(const GraphExec&) = delete;
-  GraphExec& operator=(const GraphExec&) = delete;
 
   // Sends the parts to the GPUs; to be called once, before anything else.
   void make_ready();

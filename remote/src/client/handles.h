@@ -62,13 +62,38 @@ class Pools {
   Handles<cudaMemPool_t> handles;
 
   // Returns the default pool of the device.
-  cudaMemPool_t usual(int device);
-  cudaMemPool_t current(int device);
+  cudaMemPool_t usual(int device) {
+    const std::lock_guard lock(mutex_);
+    cudaMemPool_t& pool = usual_[device];
+    if (pool == nullptr) pool = handles.add({.device = device, .id = usual_pool});
+    return pool;
+  }
+  cudaMemPool_t current(int device) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto* pool = value_at(current_, device)) return *pool;
+    }
+    return usual(device);
+  }
   // Failure if the pool belongs to another device.
-  void set_current(int device, cudaMemPool_t pool);
+  void set_current(int device, cudaMemPool_t pool) {
+    require_valid(handles.find(pool).device == device);
+    const std::lock_guard lock(mutex_);
+    current_[device] = pool;
+  }
   // Failure if it is a default pool.
-  DeviceObject remove(cudaMemPool_t pool);
-  void forget(int device);
+  DeviceObject remove(cudaMemPool_t pool) {
+    require_valid(handles.find(pool).id != usual_pool);
+    const std::lock_guard lock(mutex_);
+    std::erase_if(current_, [&](const auto& entry) { return entry.second == pool; });
+    return handles.remove(pool);
+  }
+  void forget(int device) {
+    const std::lock_guard lock(mutex_);
+    usual_.erase(device);
+    current_.erase(device);
+    handles.forget(device);
+  }
 
  private:
   std::mutex mutex_;

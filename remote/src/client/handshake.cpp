@@ -1,27 +1,15 @@
 #include "client/handshake.h"
 
-#include <algorithm>
-#include <array>
 #include <map>
-#include <string>
-#include <utility>
 
 #include "client/status.h"
-#include "protocol/frame.h"
-#include "security/key.h"
+#include "protocol/inbox.h"
 #include "transport/carriers.h"
 #include "transport/sockets.h"
 #include "transport/tls_connection.h"
 
 namespace gpucast::remote::client {
 namespace {
-
-template <class Message>
-Message hear(Connection& connection, const Deadline& deadline) {
-  std::array<std::byte, Message::size> bytes{};
-  read_all(connection, bytes, deadline);
-  return decode<Message>(bytes);
-}
 
 void require_entry(Entry entry) {
   const std::map<Entry, std::string> reasons = {
@@ -43,7 +31,7 @@ const SecretKeys& secret_of(const Credentials& credentials) {
 
 Challenge hear_challenge(Connection& connection, const Hello& hello, const Deadline& deadline) {
   const Security security = hello.security;
-  const auto challenge = hear<Challenge>(connection, deadline);
+  const auto challenge = read_message<Challenge>(connection, deadline);
   if (challenge.magic != handshake_magic) throw ConnectionLost("the other end is no GPU server");
   if (challenge.version != protocol_version) {
     throw ConnectionLost("the server speaks version " + std::to_string(challenge.version) +
@@ -88,7 +76,7 @@ void enter_plainly(Connection& connection, const SecretKeys& secret, const Hello
   fill_random(answer.nonce);
   answer.mac = prove(secret.plain, Side::client, hello, challenge.nonce, answer.nonce);
   write_all(connection, packed(answer), {}, deadline);
-  const auto welcome = hear<Welcome>(connection, deadline);
+  const auto welcome = read_message<Welcome>(connection, deadline);
   if (welcome.entry == Entry::wrong_secret)
     throw ConnectionLost("the secret is not the server's; it was read from " + secret.file);
   require_entry(welcome.entry);

@@ -4,7 +4,6 @@
 
 #include <driver_types.h>
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -16,9 +15,9 @@
 #include <utility>
 
 #include "client/pending_receives.h"
-#include "client/quiet_thread.h"
+#include "gpucast/support/quiet_thread.h"
 #include "protocol/calls.h"
-#include "protocol/handshake.h"
+#include "protocol/inbox.h"
 #include "transport/connection.h"
 
 namespace gpucast::remote::client {
@@ -26,12 +25,9 @@ namespace gpucast::remote::client {
 class HostFunctions {
  public:
   // Whether this thread is running one: it must not call the runtime then.
-  static bool in_one() { return runs_one(); }
+  static bool in_one() { return in_one_; }
 
-  HostFunctions() = default;
   ~HostFunctions() { close(); }
-  HostFunctions(const HostFunctions&) = delete;
-  HostFunctions& operator=(const HostFunctions&) = delete;
 
   // A status other than 0: the GPU has failed, and its stream never reaches the function.
   using Body = std::function<void(Status)>;
@@ -46,7 +42,7 @@ class HostFunctions {
     connection_ = connect();
     arrive_ = std::move(arrive);
     lost_ = std::move(lost);
-    thread_ = quiet_thread([this] { serve(); });
+    thread_ = support::quiet_thread([this] { serve(); });
   }
   // Adds a function, which is known by the id of an empty transfer. `data`: what has to arrive
   // before it runs.
@@ -99,10 +95,7 @@ class HostFunctions {
   }
 
  private:
-  static bool& runs_one() {
-    static thread_local bool result = false;
-    return result;
-  }
+  static inline constinit thread_local bool in_one_ = false;
 
   struct Expected {
     PendingReceive place;
@@ -114,9 +107,7 @@ class HostFunctions {
   void serve() {
     try {
       for (;;) {
-        std::array<std::byte, HostTurn::size> bytes{};
-        read_all(*connection_, bytes);
-        const auto turn = decode<HostTurn>(bytes);
+        const auto turn = read_message<HostTurn>(*connection_);
         Expected its;
         {
           const std::lock_guard lock(mutex_);
@@ -129,9 +120,9 @@ class HostFunctions {
             if (over_) return;
             running_ = true;
           }
-          runs_one() = true;
+          in_one_ = true;
           its.body(turn.status);
-          runs_one() = false;
+          in_one_ = false;
         }
         if (turn.status == 0) write_all(*connection_, packed(HostDone{.function = turn.function}));
         const std::lock_guard lock(mutex_);

@@ -2,8 +2,6 @@
 
 #include <cuda.h>
 
-#include <cstring>
-
 namespace gpucast::remote::client {
 namespace {
 

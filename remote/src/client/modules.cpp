@@ -2,13 +2,8 @@
 
 #include <cuda.h>
 
-#include <algorithm>
-#include <optional>
-#include <utility>
-
 #include "client/gpu.h"
 #include "client/runtime.h"
-#include "client/status.h"
 #include "images/compression.h"
 #include "images/kernel_parameters.h"
 

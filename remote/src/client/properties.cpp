@@ -1,8 +1,7 @@
 #include "client/properties.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <type_traits>
+#include <iterator>
 
 #include "client/refusals.h"
 
@@ -15,11 +14,11 @@ int attribute(const Gpu& gpu, int which) {
   return offers(static_cast<cudaDeviceAttr>(which)) ? gpu.attribute(which) : 0;
 }
 
-template <class Properties>
-Properties properties(const Gpu& gpu) {
+template <>
+cudaDeviceProp properties(const Gpu& gpu) {
   const auto a = [&](int which) { return attribute(gpu, which); };
   const auto size = [&](int which) { return static_cast<std::size_t>(attribute(gpu, which)); };
-  Properties p{};
+  cudaDeviceProp p{};
   std::snprintf(p.name, sizeof p.name, "%s", gpu.device().name.c_str());
   std::copy_n(gpu.device().uuid.begin(), sizeof p.uuid.bytes,
               reinterpret_cast<std::uint8_t*>(p.uuid.bytes));
@@ -76,24 +75,46 @@ Properties properties(const Gpu& gpu) {
   p.memoryPoolsSupported = a(cudaDevAttrMemoryPoolsSupported);
   p.clusterLaunch = a(cudaDevAttrClusterLaunch);
   p.unifiedFunctionPointers = 0;
-  if constexpr (std::is_same_v<Properties, Properties12>) {
-    p.clockRate = a(cudaDevAttrClockRate);
-    p.deviceOverlap = a(cudaDevAttrGpuOverlap);
-    p.kernelExecTimeoutEnabled = a(cudaDevAttrKernelExecTimeout);
-    p.computeMode = a(cudaDevAttrComputeMode);
-    p.memoryClockRate = a(cudaDevAttrMemoryClockRate);
-    p.singleToDoublePrecisionPerfRatio = a(cudaDevAttrSingleToDoublePrecisionPerfRatio);
-  } else {
-    p.deviceNumaConfig = a(cudaDevAttrNumaConfig);
-    p.deviceNumaId = a(cudaDevAttrNumaId);
-    p.mpsEnabled = a(cudaDevAttrMpsEnabled);
-    p.hostNumaId = a(cudaDevAttrHostNumaId);
-    p.gpuPciDeviceID = static_cast<unsigned>(a(cudaDevAttrGpuPciDeviceId));
-    p.gpuPciSubsystemID = static_cast<unsigned>(a(cudaDevAttrGpuPciSubsystemId));
-  }
+  p.deviceNumaConfig = a(cudaDevAttrNumaConfig);
+  p.deviceNumaId = a(cudaDevAttrNumaId);
+  p.mpsEnabled = a(cudaDevAttrMpsEnabled);
+  p.hostNumaId = a(cudaDevAttrHostNumaId);
+  p.gpuPciDeviceID = static_cast<unsigned>(a(cudaDevAttrGpuPciDeviceId));
+  p.gpuPciSubsystemID = static_cast<unsigned>(a(cudaDevAttrGpuPciSubsystemId));
   return p;
 }
-template cudaDeviceProp properties(const Gpu& gpu);
-template Properties12 properties(const Gpu& gpu);
+
+template <>
+Properties12 properties(const Gpu& gpu) {
+  // From each of these fields of CUDA 13 on, up to the next, CUDA 12 has the same at this offset.
+  // Limits of textures and surfaces lie before surfaceAlignment: they stay 0, as in 13.
+  constexpr std::size_t parts[][2] = {{offsetof(cudaDeviceProp, name), 0},
+                                      {offsetof(cudaDeviceProp, multiProcessorCount), 388},
+                                      {offsetof(cudaDeviceProp, integrated), 396},
+                                      {offsetof(cudaDeviceProp, maxTexture1D), 408},
+                                      {offsetof(cudaDeviceProp, surfaceAlignment), 568},
+                                      {offsetof(cudaDeviceProp, memoryBusWidth), 612},
+                                      {offsetof(cudaDeviceProp, sharedMemPerMultiprocessor), 640},
+                                      {offsetof(cudaDeviceProp, pageableMemoryAccess), 672},
+                                      {offsetof(cudaDeviceProp, sharedMemPerBlockOptin), 696},
+                                      {offsetof(cudaDeviceProp, deviceNumaConfig), 0}};
+  // And it has these in between.
+  constexpr std::pair<std::size_t, cudaDeviceAttr> own[] = {
+      {348, cudaDevAttrClockRate},         {384, cudaDevAttrGpuOverlap},
+      {392, cudaDevAttrKernelExecTimeout}, {404, cudaDevAttrComputeMode},
+      {608, cudaDevAttrMemoryClockRate},   {668, cudaDevAttrSingleToDoublePrecisionPerfRatio}};
+  const auto all = properties<cudaDeviceProp>(gpu);
+  Properties12 result;
+  for (std::size_t k = 0; k + 1 < std::size(parts); ++k) {
+    const auto [begin, place] = parts[k];
+    std::memcpy(result.bytes.data() + place, reinterpret_cast<const std::byte*>(&all) + begin,
+                parts[k + 1][0] - begin);
+  }
+  for (const auto& [place, which] : own) {
+    const int value = attribute(gpu, which);
+    std::memcpy(result.bytes.data() + place, &value, sizeof value);
+  }
+  return result;
+}
 
 }  // namespace gpucast::remote::client

@@ -8,9 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <shared_mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "client/address_map.h"
@@ -61,7 +59,7 @@ class Runtime {
   Counters counters;
   AddressMap memory;
   Attachments attachments;
-  Segments segments;
+  Segments segments{gpus_};
   Handles<cudaStream_t> streams;
   Handles<cudaEvent_t> events;
   Graphs graphs;
@@ -73,11 +71,6 @@ class Runtime {
   Gpu& gpu(int device);
   Gpu& gpu(const DeviceObject& object) { return gpu(object.device); }
   Gpu& current() { return gpu(this_thread().device); }
-
-  // Allocates pinned memory that servers share; nullptr if none accepts any.
-  void* allocate_segment(std::size_t bytes) { return segments.allocate(bytes, gpus_); }
-  // Returns false if it is not such memory.
-  bool free_segment(void* begin) { return segments.free(begin, gpus_); }
 
   OnStream stream(cudaStream_t handle);
   // Destroys the per-thread default streams of a thread that ends.

@@ -1,12 +1,9 @@
 #include "client/segments.h"
 
-#include <algorithm>
 #include <exception>
-#include <utility>
 
 #include "client/gpu.h"
 #include "protocol/ranges.h"
-#include "transport/shared_memory.h"
 
 namespace gpucast::remote::client {
 namespace {
@@ -14,12 +11,10 @@ namespace {
 constexpr std::size_t shared_segment = std::size_t{4} << 20;
 constexpr std::size_t most_part = shared_segment / 4;
 
-Address address_of(const void* memory) { return reinterpret_cast<Address>(memory); }
-
 }  // namespace
 
-Segments::BySegment::iterator Segments::add(std::size_t bytes, const Gpus& gpus) {
-  if (std::ranges::none_of(gpus, [](const auto& gpu) { return gpu->shares_memory(); }))
+Segments::BySegment::iterator Segments::add(std::size_t bytes) {
+  if (std::ranges::none_of(gpus_, [](const auto& gpu) { return gpu->shares_memory(); }))
     return segments_.end();
   Segment segment{.bytes = bytes};
   try {
@@ -28,7 +23,7 @@ Segments::BySegment::iterator Segments::add(std::size_t bytes, const Gpus& gpus)
     return segments_.end();
   }
   segment.id = ++last_;
-  for (const auto& gpu : gpus)
+  for (const auto& gpu : gpus_)
     segment.has.push_back(gpu->shares_memory() && gpu->map_segment(segment.id, segment.memory));
   segment.memory.close_file();
   if (std::ranges::none_of(segment.has, [](bool has) { return has; })) return segments_.end();
@@ -49,7 +44,7 @@ void* Segments::take(Segment& segment, std::size_t bytes) {
   return segment.memory.bytes().data() + begin;
 }
 
-void* Segments::allocate(std::size_t bytes, const Gpus& gpus) {
+void* Segments::allocate(std::size_t bytes) {
   const std::size_t whole = whole_pages(bytes);
   if (whole < bytes) return nullptr;
   const std::lock_guard lock(changing_);
@@ -60,13 +55,13 @@ void* Segments::allocate(std::size_t bytes, const Gpus& gpus) {
       if (void* part = take(segment, whole)) return part;
     }
   }
-  const auto added = add(shared ? shared_segment : whole, gpus);
+  const auto added = add(shared ? shared_segment : whole);
   if (added == segments_.end()) return nullptr;
   added->second.is_shared = shared;
   return take(added->second, whole);
 }
 
-bool Segments::free(void* memory, const Gpus& gpus) {
+bool Segments::free(void* memory) {
   const std::lock_guard lock(changing_);
   const auto held = holder(segments_, address_of(memory), 0);
   if (held == segments_.end()) return false;
@@ -80,8 +75,8 @@ bool Segments::free(void* memory, const Gpus& gpus) {
       (segment.is_shared && std::ranges::count_if(segments_, is_idle) <= 1)) {
     return true;
   }
-  for (std::size_t k = 0; k < gpus.size(); ++k)
-    if (segment.has[k]) status_of([&] { gpus[k]->call(SegmentUnmap{.segment = segment.id}); });
+  for (std::size_t k = 0; k < gpus_.size(); ++k)
+    if (segment.has[k]) status_of([&] { gpus_[k]->call(SegmentUnmap{.segment = segment.id}); });
   const std::unique_lock erasing(mutex_);
   segments_.erase(held);
   return true;

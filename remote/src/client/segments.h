@@ -30,10 +30,12 @@ class Segments {
  public:
   using Gpus = std::vector<std::unique_ptr<Gpu>>;
 
+  explicit Segments(const Gpus& gpus) : gpus_(gpus) {}
+
   // Allocates memory of whole pages; nullptr if no server accepts it, or none is left.
-  void* allocate(std::size_t bytes, const Gpus& gpus);
+  void* allocate(std::size_t bytes);
   // To be called when no copy uses it. Returns false if it is not such memory.
-  bool free(void* memory, const Gpus& gpus);
+  bool free(void* memory);
   // Finds the memory for the device's server; nothing if the server does not share all of it.
   std::optional<Place> find(int device, const void* memory, std::size_t bytes) const;
 
@@ -48,9 +50,10 @@ class Segments {
   };
   using BySegment = std::map<Address, Segment>;  // by address
 
-  BySegment::iterator add(std::size_t bytes, const Gpus& gpus);
+  BySegment::iterator add(std::size_t bytes);
   static void* take(Segment& segment, std::size_t bytes);
 
+  const Gpus& gpus_;
   std::mutex changing_;
   mutable std::shared_mutex mutex_;
   BySegment segments_;

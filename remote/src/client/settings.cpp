@@ -3,12 +3,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <limits>
-#include <optional>
-#include <stdexcept>
 #include <system_error>
 #include <thread>
 
-#include "security/secret.h"
 #include "transport/carriers.h"
 
 namespace gpucast::remote::client {

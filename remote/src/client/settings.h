@@ -3,20 +3,17 @@
 //   GPUCAST_REMOTE               servers, in the order of their devices:
 //                                host:port,unix:/path,...
 //   GPUCAST_REMOTE_SECRET_FILE   the secret shared with them (default: the user's own, which
-// servers
-//                                of the same user on the same host have)
+//                                servers of the same user on the same host have)
 //   GPUCAST_REMOTE_PLAIN=1       no TLS, for servers that run without it
 //   GPUCAST_REMOTE_TRANSPORT     auto (shared memory if the address is unix:/path and both sides
 //                                support it), socket, or shared-memory, which fails without it
 //   GPUCAST_REMOTE_SYNC=1        every call waits until the server has done it
 //   GPUCAST_REMOTE_CHANNELS      connections for large copies, per server (default 4)
 //   GPUCAST_REMOTE_SPIN_US       how long a thread polls for an answer, on a core of its own,
-// before
-//                                it sleeps (default 2000)
+//                                before it sleeps (default 2000)
 //   GPUCAST_REMOTE_COUNTERS      report at exit what each entry point used: `-`, a table on stderr;
 //                                otherwise a file, which receives JSON Lines
-//   GPUCAST_REMOTE_REACHED       an existing file, which receives a line once all servers are
-// reached
+//   GPUCAST_REMOTE_REACHED       an existing file, which receives a line once all are reached
 //   GPUCAST_REMOTE_MIXED=allow   other libraries in the process may use this machine's GPUs
 #pragma once
 

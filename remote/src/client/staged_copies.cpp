@@ -1,19 +1,14 @@
 #include "client/staged_copies.h"
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <optional>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "client/gpu.h"
-#include "client/quiet_thread.h"
-#include "protocol/limits.h"
+#include "gpucast/support/quiet_thread.h"
 #include "transport/patience.h"
 
 namespace gpucast::remote::client {
@@ -111,7 +106,7 @@ void StagedCopies::share_out(std::size_t bytes, Work work) {
   threads.reserve(most_threads);
   for (unsigned k = 0; k < threads_for(bytes); ++k) {
     try {
-      threads.push_back(quiet_thread([&guarded] {
+      threads.push_back(support::quiet_thread([&guarded] {
         ProgramMemory program;
         guarded(program);
       }));

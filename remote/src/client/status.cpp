@@ -3,8 +3,6 @@
 #include <cctype>
 #include <iterator>
 #include <map>
-#include <string>
-#include <utility>
 
 namespace gpucast::remote::client {
 namespace {

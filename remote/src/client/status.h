@@ -53,6 +53,8 @@ void give(Value* place, const std::type_identity_t<Value>& value) {
   *place = value;
 }
 
+inline Address address_of(const void* memory) { return reinterpret_cast<Address>(memory); }
+
 // Finds the key's value; nullptr if there is none.
 template <class Map>
 auto* value_at(Map& map, const typename Map::key_type& key) {

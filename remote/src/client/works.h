@@ -11,8 +11,6 @@
 
 namespace gpucast::remote::client {
 
-inline Address address_of(const void* memory) { return reinterpret_cast<Address>(memory); }
-
 // ---- memory and copies (copies.cpp) ----
 
 enum class Waiting { blocking, asynchronous };
@@ -71,26 +69,8 @@ std::vector<Node*> nodes_of(const cudaGraphNode_t* handles, std::size_t count);
 // Requires that edges, if any are given, are ordinary ones.
 void require_plain(const cudaGraphEdgeData* edges, std::size_t count);
 
-inline cudaGraphNode_t handle_of(const Node* node) {
-  return reinterpret_cast<cudaGraphNode_t>(const_cast<Node*>(node));
-}
 // Writes as many nodes as fit; without an array, only their number.
 void give_nodes(const std::vector<const Node*>& all, cudaGraphNode_t* nodes, std::size_t* count);
-
-// Common parts of entry points whose arguments differ between versions of CUDA. The first adds or
-// removes edges with the given method.
-void change_edges(cudaGraph_t graph, void (ProgramGraph::*change)(Node& from, Node& to),
-                  const cudaGraphNode_t* from, const cudaGraphNode_t* to,
-                  const cudaGraphEdgeData* edges, std::size_t count);
-void give_dependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges,
-                       std::size_t* count);
-void give_edges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
-                cudaGraphEdgeData* edges, std::size_t* count);
-void give_capture(const OnStream& on, cudaStreamCaptureStatus* status, unsigned long long* id,
-                  cudaGraph_t* graph, const cudaGraphNode_t** after,
-                  const cudaGraphEdgeData** edges, std::size_t* count);
-void update_capture(const OnStream& on, const cudaGraphNode_t* nodes,
-                    const cudaGraphEdgeData* edges, std::size_t count, unsigned flags);
 
 Work work_of(const cudaKernelNodeParams* parameters);
 Work work_of(const cudaMemcpy3DParms* parameters);

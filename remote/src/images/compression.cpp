@@ -4,8 +4,6 @@
 
 #include <limits>
 
-#include "protocol/limits.h"
-
 namespace gpucast::remote::images {
 namespace {
 

@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "images/fat_binary.h"

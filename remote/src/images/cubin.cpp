@@ -9,10 +9,6 @@
 
 #include <elf.h>
 
-#include <algorithm>
-#include <optional>
-#include <string_view>
-
 namespace gpucast::remote::images {
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "images/fat_binary.h"
+#include "images/compression.h"
 #include "protocol/calls.h"
 
 namespace gpucast::remote::images {
@@ -44,16 +44,45 @@ Layouts layouts_of_ptx(std::string_view text);
 class KernelParameters {
  public:
   // The container has to stay in memory. It is read only when a kernel is looked up.
-  explicit KernelParameters(Bytes container);
+  explicit KernelParameters(Bytes container) {
+    try {
+      members_ = members_of(container);
+    } catch (const ImageError&) {
+      members_.clear();  // a damaged container has no kernels
+    }
+  }
 
   // Returns nullptr if no readable member has the kernel.
-  const Layout* of(const std::string& kernel);
+  const Layout* of(const std::string& kernel) {
+    for (;;) {
+      if (const auto known = layouts_.find(kernel); known != layouts_.end()) return &known->second;
+      if (read_ == members_.size()) return nullptr;
+      read_next();
+    }
+  }
   // Returns the reason why members that may be sound could not be read (a missing library), in one
   // line; empty otherwise. Known after a kernel was not found.
   const std::string& unread() const { return unread_; }
 
  private:
-  void read_next();
+  // All members have the same source, so that the first one with a kernel decides. A damaged member
+  // has no kernels.
+  void read_next() {
+    const Member& member = members_[read_++];
+    if (member.kind == Kind::other) return;
+    try {
+      std::vector<std::byte> room;
+      const Bytes content = plain_content(member, room);
+      layouts_.merge(
+          member.kind == Kind::cubin
+              ? layouts_of_cubin(content)
+              : layouts_of_ptx({reinterpret_cast<const char*>(content.data()), content.size()}));
+    } catch (const ImageError&) {
+      return;
+    } catch (const MissingLibrary& error) {
+      unread_ = error.what();
+    }
+  }
 
   std::vector<Member> members_;
   std::size_t read_ = 0;  // number of members that were read

@@ -5,7 +5,6 @@
 
 #include <cctype>
 #include <charconv>
-#include <optional>
 
 namespace gpucast::remote::images {
 namespace {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "protocol/frame.h"
 #include "protocol/handshake.h"
+#include "protocol/wire.h"
 
 //   CALL(Message, Result, order)
 //
@@ -101,7 +101,7 @@ enum class Call : std::uint16_t {
 
 enum class Order : std::uint8_t { only_asks, behind_none, behind_stream, behind_all };
 
-// Defines CallOf (protocol/frame.h): a message's number, its answer, and its order.
+// Defines CallOf (protocol/wire.h): a message's number, its answer, and its order.
 #define GPUCAST_DECLARE(Message, Answer, behind)  \
   struct Message;                                 \
   struct Answer;                                  \

@@ -32,7 +32,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "protocol/limits.h"
 #include "protocol/wire.h"

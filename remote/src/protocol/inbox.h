@@ -1,14 +1,24 @@
 // The messages of a connection, one after another.
 #pragma once
 
+#include <array>
 #include <cstring>
 #include <optional>
 #include <vector>
 
-#include "protocol/frame.h"
+#include "protocol/wire.h"
 #include "transport/connection.h"
 
 namespace gpucast::remote {
+
+// Waits for a message of fixed size that comes without a header.
+template <class Message>
+Message read_message(Connection& connection, const Deadline& deadline = std::nullopt,
+                     std::chrono::microseconds patience = {}) {
+  std::array<std::byte, Message::size> bytes{};
+  read_all(connection, bytes, deadline, patience);
+  return decode<Message>(bytes);
+}
 
 class Inbox {
  public:

@@ -5,16 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <set>
-#include <stdexcept>
-#include <string_view>
 
 #include "gpucast/support/descriptor.h"
-#include "security/key.h"
 
 namespace gpucast::remote {
 namespace {

@@ -6,11 +6,8 @@
 #include <openssl/ssl.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace gpucast::remote {
 

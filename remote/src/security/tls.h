@@ -44,8 +44,6 @@ class Tls {
   // exhausted.
   Tls(TlsSide side, const Key& key, std::span<const std::byte> identity);
   ~Tls();
-  Tls(const Tls&) = delete;
-  Tls& operator=(const Tls&) = delete;
 
   // Returns the buffer for received data; came() then tells how many bytes were received. It is
   // never empty if everything readable was read.

@@ -1,10 +1,5 @@
 #include "server/bulk.h"
 
-#include <algorithm>
-#include <utility>
-
-#include "transport/patience.h"
-
 namespace gpucast::remote::server {
 namespace {
 

@@ -56,8 +56,6 @@ class BulkConnection {
   BulkConnection(BulkState& state, std::unique_ptr<Connection> connection,
                  std::function<void()> broke);
   ~BulkConnection();
-  BulkConnection(const BulkConnection&) = delete;
-  BulkConnection& operator=(const BulkConnection&) = delete;
 
   // To be called under the lock.
   void wake() { wanted_.notify_all(); }
@@ -133,10 +131,7 @@ struct BulkCopy {
 
 class Bulk {
  public:
-  Bulk() = default;
   ~Bulk();
-  Bulk(const Bulk&) = delete;
-  Bulk& operator=(const Bulk&) = delete;
 
   // May be called from any thread.
   void add(std::unique_ptr<Connection> connection);

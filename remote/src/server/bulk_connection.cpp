@@ -1,11 +1,8 @@
 #include "server/bulk.h"
 
-#include <algorithm>
-#include <array>
 #include <exception>
-#include <utility>
 
-#include "transport/patience.h"
+#include "protocol/inbox.h"
 
 namespace gpucast::remote::server {
 namespace {
@@ -57,9 +54,7 @@ bool BulkConnection::wait_for_gpu() {
 void BulkConnection::receive() {
   if (!wait_for_gpu()) return;
   for (auto patience = std::chrono::microseconds(0);; patience = between_) {
-    std::array<std::byte, Piece::size> head{};
-    read_all(*connection_, head, std::nullopt, patience);
-    const auto piece = decode<Piece>(head);
+    const auto piece = read_message<Piece>(*connection_, std::nullopt, patience);
     if (piece.bytes == 0 || piece.bytes > piece_bytes) throw ProtocolError("a piece's size");
     incoming_.require(state_.gpu->driver());
     std::size_t begin = 0;

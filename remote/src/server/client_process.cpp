@@ -3,18 +3,9 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include <array>
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
-#include <exception>
-#include <functional>
-#include <memory>
-#include <string>
-#include <thread>
 
 #include "protocol/heartbeat.h"
-#include "server/log.h"
 #include "transport/carriers.h"
 #include "transport/flow.h"
 #include "transport/sockets.h"
@@ -46,7 +37,7 @@ Beat beat_of(std::byte heard, bool speaks, Flows& flows) {
 // stopped and continue later; but it may also be a tunnel that is stopped, which closes nothing
 // when its client ends. So the wait is limited.
 void watch(std::unique_ptr<Connection> monitor, Flows& flows, std::chrono::seconds most_silence,
-           std::ostream& log) noexcept {
+           Log& log) noexcept {
   Deadline end_of_silence;
   const auto hear_it = [&] {
     if (most_silence > std::chrono::seconds(0)) end_of_silence = Clock::now() + most_silence;
@@ -73,8 +64,8 @@ void watch(std::unique_ptr<Connection> monitor, Flows& flows, std::chrono::secon
   } catch (const std::exception&) {
     if (!is_over()) std::_Exit(0);
   }
-  say(log, "a client was given up: it has said nothing for " +
-               std::to_string(most_silence.count()) + " s (--max-silence)");
+  log.say("a client was given up: it has said nothing for " + std::to_string(most_silence.count()) +
+          " s (--max-silence)");
   std::_Exit(1);
 }
 
@@ -101,7 +92,7 @@ bool readable(int descriptor, const Deadline& deadline) {
 class OtherConnections {
  public:
   OtherConnections(const ClientProgram& client, Bulk& bulk, HostFunctions& host_functions,
-                   Flows& flows, std::ostream& log)
+                   Flows& flows, Log& log)
       : client_(client), bulk_(bulk), host_functions_(host_functions), flows_(flows), log_(log) {}
 
   // Runs until the listener's process is gone.
@@ -109,7 +100,7 @@ class OtherConnections {
     const auto begun = Clock::now();
     for (;;) {
       if (!watched_ && !readable(client_.others.get(), begun + time_for_monitor) && !watched_) {
-        say(log_, "a client was cut off: it opened no monitor");
+        log_.say("a client was cut off: it opened no monitor");
         std::_Exit(1);
       }
       auto passed = receive_descriptor(client_.others.get());
@@ -156,7 +147,7 @@ class OtherConnections {
   Bulk& bulk_;
   HostFunctions& host_functions_;
   Flows& flows_;
-  std::ostream& log_;
+  Log& log_;
   std::atomic<bool> watched_{false};
   std::atomic<int> shaking_hands_{0};
 };
@@ -175,7 +166,7 @@ std::unique_ptr<Connection> connect_control(ClientProgram& client) {
 }
 
 int serve(ClientProgram& client, Bulk& bulk, HostFunctions& host_functions, Flows& flows,
-          OtherConnections& others, std::ostream& log) {
+          OtherConnections& others, Log& log) {
   // Threads of the bulk connections use its GPU until the process ends.
   static std::unique_ptr<Session> session;
   try {
@@ -186,14 +177,14 @@ int serve(ClientProgram& client, Bulk& bulk, HostFunctions& host_functions, Flow
   } catch (const ConnectionLost&) {
     return 0;
   } catch (const std::exception& error) {
-    say(log, std::string("a client was cut off: ") + error.what());
+    log.say(std::string("a client was cut off: ") + error.what());
     return 1;
   }
 }
 
 }  // namespace
 
-void serve_client(ClientProgram begun, std::ostream& log) {
+void serve_client(ClientProgram begun, Log& log) {
   // Threads that use this may outlive every scope of the process.
   static ClientProgram client = std::move(begun);
   static Bulk bulk;

@@ -5,16 +5,11 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
-#include <span>
-#include <stdexcept>
-#include <type_traits>
 
 #include "gpucast/support/errors.h"
-#include "server/driver.h"
 #include "transport/line.h"
 
 namespace gpucast::remote::server {

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstdint>
-#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -76,7 +75,7 @@ bool end_with_parent(pid_t parent);
 
 // Serves until the client is gone; then ends the process instead of returning, since threads may
 // wait for a GPU that never finishes. The exit status is 1 if the client violated the protocol.
-[[noreturn]] void serve_client(ClientProgram client, std::ostream& log);
+[[noreturn]] void serve_client(ClientProgram client, Log& log);
 
 // ---- checking for the GPU to lend ----
 

@@ -1,10 +1,5 @@
 #include "server/gpu.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-
 #include "protocol/ranges.h"
 
 namespace gpucast::remote::server {

@@ -32,8 +32,6 @@ class GpuMark {
       : marks_(marks), word_(word), event_(std::move(event)) {}
   // The word is reused only if the GPU has written it, since it may still do so.
   ~GpuMark();
-  GpuMark(const GpuMark&) = delete;
-  GpuMark& operator=(const GpuMark&) = delete;
 
   // Whether the GPU has finished everything that was queued before the mark.
   bool is_set() const;
@@ -63,8 +61,6 @@ class GpuMarks {
       free_.push_back(new (static_cast<std::byte*>(memory) + k * apart) GpuMark::Word(0));
   }
   ~GpuMarks() { driver_.cuStreamDestroy(stream_); }
-  GpuMarks(const GpuMarks&) = delete;
-  GpuMarks& operator=(const GpuMarks&) = delete;
 
   // Queues a mark behind the stream's work. Throws DriverError, but not for lack of memory, which
   // is reserved.

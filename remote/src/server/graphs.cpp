@@ -1,9 +1,6 @@
 #include "server/graphs.h"
 
-#include <algorithm>
-#include <bit>
 #include <iterator>
-#include <utility>
 
 #include "protocol/ranges.h"
 

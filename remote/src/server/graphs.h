@@ -3,7 +3,6 @@
 // the next one takes an idle instance, or makes another.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>

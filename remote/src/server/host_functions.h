@@ -3,7 +3,6 @@
 // may wait for the GPU, and the GPU for them.
 #pragma once
 
-#include <array>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "protocol/calls.h"
+#include "protocol/inbox.h"
 #include "server/driver.h"
 #include "server/streams.h"
 #include "transport/connection.h"
@@ -21,13 +21,10 @@ namespace gpucast::remote::server {
 
 class HostFunctions {
  public:
-  HostFunctions() = default;
   ~HostFunctions() {
     if (connection_) connection_->shut_down();
     if (listener_.joinable()) listener_.join();
   }
-  HostFunctions(const HostFunctions&) = delete;
-  HostFunctions& operator=(const HostFunctions&) = delete;
 
   // May be called from any thread. There is one connection.
   void add(std::unique_ptr<Connection> connection) {
@@ -87,9 +84,7 @@ class HostFunctions {
   void listen() noexcept {
     try {
       for (;;) {
-        std::array<std::byte, HostDone::size> message{};
-        read_all(*connection_, message);
-        const auto done = decode<HostDone>(message);
+        const auto done = read_message<HostDone>(*connection_);
         const std::lock_guard lock(mutex_);
         done_.insert(done.function);
         changed_.notify_all();

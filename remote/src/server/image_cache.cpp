@@ -3,14 +3,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
 #include <mutex>
-#include <span>
-#include <stdexcept>
 #include <thread>
 
 namespace gpucast::remote::server {
@@ -47,8 +41,6 @@ class Locked {
     locked_ = locked_ && read_at(file_, 0, std::as_writable_bytes(std::span(&directory, 1)));
   }
   ~Locked() { lock(F_UNLCK); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
   explicit operator bool() const { return locked_; }
   bool write() const { return write_at(file_, 0, std::as_bytes(std::span(&directory, 1))); }
 

@@ -4,10 +4,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <asio/awaitable.hpp>
 #include <asio/basic_socket_acceptor.hpp>
 #include <asio/co_spawn.hpp>
@@ -24,22 +21,15 @@
 #include <asio/write.hpp>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <map>
-#include <memory>
-#include <optional>
 #include <ostream>
 
 #include "gpucast/support/errors.h"
-#include "protocol/frame.h"
-#include "security/key.h"
 #include "security/tls.h"
 #include "server/client_program.h"
-#include "server/log.h"
 #include "transport/carriers.h"
-#include "transport/sockets.h"
 
 namespace gpucast::remote::server {
 namespace {
@@ -84,8 +74,7 @@ std::string peer_of(Socket& socket) {
 
 class Listener {
  public:
-  Listener(const ListenerOptions& options, const BeginClient& begin, std::ostream& ready,
-           std::ostream& log)
+  Listener(const ListenerOptions& options, const BeginClient& begin, std::ostream& ready, Log& log)
       : options_(options), begin_(begin), log_(log) {
     std::string listening;
     for (const Endpoint& endpoint : options.listen)
@@ -96,8 +85,6 @@ class Listener {
     for (const std::string& path : paths_)
       ::unlink(path.c_str());
   }
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
 
   void run() {
     signals_.async_wait([this](asio::error_code error, int number) {
@@ -136,7 +123,7 @@ class Listener {
     return std::to_string(count) + (count == 1 ? " client" : " clients");
   }
 
-  void say(const std::string& line) { server::say(log_, line); }
+  void say(const std::string& line) { log_.say(line); }
   void tell_of_client(const std::string& line) {
     if (const auto now = comings_.take("client " + line, Clock::now())) say(*now);
   }
@@ -464,7 +451,7 @@ class Listener {
 
   const ListenerOptions& options_;
   const BeginClient& begin_;
-  std::ostream& log_;
+  Log& log_;
   asio::io_context io_{1};
   asio::signal_set signals_{io_, SIGTERM, SIGINT};
   asio::signal_set ended_{io_, SIGCHLD};
@@ -483,7 +470,7 @@ class Listener {
 }  // namespace
 
 void serve_clients(const ListenerOptions& options, const BeginClient& begin, std::ostream& ready,
-                   std::ostream& log) {
+                   Log& log) {
   Listener(options, begin, ready, log).run();
 }
 

@@ -16,11 +16,11 @@
 #include <sys/types.h>
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "protocol/handshake.h"
 #include "security/secret.h"
+#include "server/log.h"
 #include "transport/sockets.h"
 
 namespace gpucast::remote::server {
@@ -41,6 +41,6 @@ using BeginClient = std::function<pid_t(int control, int others)>;
 // Runs until SIGTERM or SIGINT, and until all clients' processes have ended. `ready` receives the
 // addresses. Throws InputError if it cannot listen on an address.
 void serve_clients(const ListenerOptions& options, const BeginClient& begin, std::ostream& ready,
-                   std::ostream& log);
+                   Log& log);
 
 }  // namespace gpucast::remote::server

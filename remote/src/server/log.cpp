@@ -4,17 +4,12 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <ostream>
-#include <syncstream>
-#include <utility>
 
 namespace gpucast::remote::server {
 
 // O_NONBLOCK belongs to the open file, which other processes share (a shell its terminal): it is
 // set on a descriptor that this process opens itself.
-LogLines::LogLines(int descriptor) : descriptor_(descriptor) {
+Log::Log(int descriptor) : descriptor_(descriptor) {
   struct stat facts{};
   if (::fstat(descriptor, &facts) != 0) return;
   is_socket_ = S_ISSOCK(facts.st_mode);
@@ -24,28 +19,17 @@ LogLines::LogLines(int descriptor) : descriptor_(descriptor) {
       ::open(name.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
-LogLines::int_type LogLines::overflow(int_type sign) {
-  if (!traits_type::eq_int_type(sign, traits_type::eof())) line_ += traits_type::to_char_type(sign);
-  return traits_type::not_eof(sign);
-}
-
-std::streamsize LogLines::xsputn(const char* text, std::streamsize bytes) {
-  line_.append(text, static_cast<std::size_t>(bytes));
-  return bytes;
-}
-
-int LogLines::sync() {
-  std::string line = std::exchange(line_, {});
-  if (line.empty()) return 0;
+void Log::say(const std::string& line) {
+  constexpr const char* program = "gpucast-gpu-server: ";
+  const std::lock_guard lock(mutex_);
+  std::string text = program + line + '\n';
   if (lost_ > 0) {
-    line = "gpucast-gpu-server: " + std::to_string(lost_) +
-           " lines were lost: nobody read this log\n" + line;
+    text.insert(0, program + std::to_string(lost_) + " lines were lost: nobody read this log\n");
   }
-  lost_ = write(line) ? 0 : lost_ + 1;
-  return 0;
+  lost_ = write(text) ? 0 : lost_ + 1;
 }
 
-bool LogLines::write(const std::string& text) const {
+bool Log::write(const std::string& text) const {
   if (is_socket_)
     return ::send(descriptor_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
   if (own_) return ::write(own_.get(), text.data(), text.size()) >= 0;
@@ -53,10 +37,6 @@ bool LogLines::write(const std::string& text) const {
   pollfd entry{.fd = descriptor_, .events = POLLOUT, .revents = 0};
   if (::poll(&entry, 1, 0) != 1 || (entry.revents & POLLOUT) == 0) return false;
   return ::write(descriptor_, text.data(), text.size()) >= 0;
-}
-
-void say(std::ostream& log, const std::string& line) {
-  std::osyncstream(log) << "gpucast-gpu-server: " << line << '\n' << std::flush;
 }
 
 std::optional<std::string> Complaints::take(const std::string& complaint, Time now) {

@@ -3,26 +3,21 @@
 
 #include <chrono>
 #include <cstdint>
-#include <iosfwd>
+#include <mutex>
 #include <optional>
-#include <streambuf>
 #include <string>
 
 #include "gpucast/support/descriptor.h"
 
 namespace gpucast::remote::server {
 
-// Writes lines to a file descriptor, each as a whole when it is flushed, and never waits: lines for
-// which a pipe or a terminal has no room are lost, and the next line that is written is preceded by
-// their number.
-class LogLines : public std::streambuf {
+// Lines to a file descriptor, each written as a whole. It never waits: lines for which a pipe or a
+// terminal has no room are lost, and the next line that is written is preceded by their number. May
+// be called from any thread.
+class Log {
  public:
-  explicit LogLines(int descriptor);
-
- protected:
-  int_type overflow(int_type sign) override;
-  std::streamsize xsputn(const char* text, std::streamsize bytes) override;
-  int sync() override;
+  explicit Log(int descriptor);
+  void say(const std::string& line);
 
  private:
   bool write(const std::string& text) const;
@@ -30,12 +25,9 @@ class LogLines : public std::streambuf {
   int descriptor_;
   bool is_socket_ = false;
   support::Descriptor own_;  // the same file, reopened for writing without waiting
-  std::string line_;
+  std::mutex mutex_;
   std::uint64_t lost_ = 0;
 };
-
-// Writes the line, as a whole even if several threads write.
-void say(std::ostream& log, const std::string& line);
 
 // Complaints that strangers can cause as often as they like: limited to a number a second.
 class Complaints {

@@ -10,9 +10,6 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "gpucast/support/command_line.h"
 #include "gpucast/support/errors.h"
@@ -20,7 +17,6 @@
 #include "server/client_program.h"
 #include "server/image_cache.h"
 #include "server/listener.h"
-#include "server/log.h"
 
 namespace {
 
@@ -117,8 +113,7 @@ void ask_for_descriptors() {
 int run(std::vector<std::string> words) {
   std::signal(SIGPIPE, SIG_IGN);
   auto client = client_program(words);  // before other files take the numbers of its descriptors
-  LogLines lines(STDERR_FILENO);
-  std::ostream log(&lines);
+  Log log(STDERR_FILENO);
   const bool asks = !client && asks_for_gpu(words);
   const auto settings = parse(words, !client && !asks);
   if (!settings) return 0;

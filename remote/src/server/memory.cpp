@@ -1,6 +1,5 @@
 #include "server/memory.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "protocol/ranges.h"

@@ -1,9 +1,6 @@
 #include "server/modules.h"
 
-#include <algorithm>
-#include <array>
 #include <atomic>
-#include <cstring>
 #include <exception>
 #include <thread>
 

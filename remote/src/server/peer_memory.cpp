@@ -1,12 +1,8 @@
 #include "server/peer_memory.h"
 
-#include <algorithm>
 #include <fstream>
-#include <iterator>
-#include <stdexcept>
 
 #include "protocol/ranges.h"
-#include "security/key.h"
 #include "security/secret.h"
 
 namespace gpucast::remote::server {

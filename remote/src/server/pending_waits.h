@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "protocol/calls.h"
 #include "server/bulk.h"

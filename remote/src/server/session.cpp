@@ -1,15 +1,6 @@
 #include "server/session.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <fstream>
-#include <thread>
-#include <type_traits>
-#include <utility>
-
-#include "server/log.h"
-#include "transport/patience.h"
 
 namespace gpucast::remote::server {
 namespace {
@@ -45,11 +36,11 @@ std::shared_ptr<Events> one(std::shared_ptr<Event> event) {
 }
 
 // Returns nothing if there is no key: then memory is not shared.
-std::optional<HostKey> host_key(std::ostream& log) {
+std::optional<HostKey> host_key(Log& log) {
   try {
     return HostKey();
   } catch (const std::runtime_error& error) {
-    say(log, std::string("copies between GPUs go through the client: ") + error.what());
+    log.say(std::string("copies between GPUs go through the client: ") + error.what());
     return std::nullopt;
   }
 }
@@ -57,7 +48,7 @@ std::optional<HostKey> host_key(std::ostream& log) {
 }  // namespace
 
 Session::Session(std::unique_ptr<Connection> control, Bulk& bulk, HostFunctions& host_functions,
-                 SessionOptions options, std::ostream& log)
+                 SessionOptions options, Log& log)
     : control_(std::move(control)),
       bulk_(bulk),
       host_functions_(host_functions),

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <deque>
 #include <functional>
-#include <iosfwd>
 #include <memory>
 #include <string>
 
@@ -15,6 +14,7 @@
 #include "server/bulk.h"
 #include "server/gpu.h"
 #include "server/host_functions.h"
+#include "server/log.h"
 #include "server/pending_waits.h"
 #include "server/reply_queue.h"
 #include "server/segments.h"
@@ -38,7 +38,7 @@ struct SessionOptions {
 class Session {
  public:
   Session(std::unique_ptr<Connection> control, Bulk& bulk, HostFunctions& host_functions,
-          SessionOptions options, std::ostream& log);
+          SessionOptions options, Log& log);
 
   // Serves until the client is gone (ConnectionLost) or violates the protocol (ProtocolError).
   [[noreturn]] void run();
@@ -110,7 +110,7 @@ class Session {
   Bulk& bulk_;
   HostFunctions& host_functions_;
   SessionOptions options_;
-  std::ostream& log_;
+  Log& log_;
   std::unique_ptr<ImageCache> images_;
   std::unique_ptr<Gpu> gpu_;
   std::unique_ptr<Staging> staging_;

@@ -1,6 +1,5 @@
 #include "server/streams.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace gpucast::remote::server {

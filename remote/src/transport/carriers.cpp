@@ -1,8 +1,5 @@
 #include "transport/carriers.h"
 
-#include <algorithm>
-#include <array>
-
 #include "transport/line.h"
 #include "transport/sockets.h"
 

@@ -1,7 +1,6 @@
 #include "transport/connection.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <vector>
 
 #include "transport/patience.h"

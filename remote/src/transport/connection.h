@@ -8,7 +8,8 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
-#include <string>
+
+#include "gpucast/support/interface.h"
 
 namespace gpucast::remote {
 
@@ -42,13 +43,8 @@ struct Ready {
 enum class MemoryOf : std::uint8_t { library, program };
 
 // It has no descriptor: memory that two processes share is a connection too.
-class Connection {
+class Connection : public support::Interface {
  public:
-  Connection() = default;
-  virtual ~Connection() = default;
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-
   // Both throw BadMemory if the program's memory is invalid.
   // Reads what has arrived; returns 0 if nothing has. Throws ConnectionLost at the end. Only one
   // thread reads.

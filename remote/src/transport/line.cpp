@@ -1,12 +1,8 @@
 #include "transport/line.h"
 
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <utility>
 
 namespace gpucast::remote {
 namespace {

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstring>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <span>
 

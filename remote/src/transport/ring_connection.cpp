@@ -1,12 +1,7 @@
 // Memory that both ends share, on one host. The offering end makes it. An end without data to read
 // sleeps at the Unix socket that stays open for this; while both ends poll, no system call is made.
-#include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <exception>
-#include <optional>
 #include <thread>
-#include <utility>
 
 #include "transport/carriers.h"
 #include "transport/line.h"

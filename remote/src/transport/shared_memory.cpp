@@ -10,7 +10,6 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace gpucast::remote {
 namespace {

@@ -27,8 +27,6 @@ class SharedMemory {
   ~SharedMemory();
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&& other) noexcept;
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
 
   std::span<std::byte> bytes() const { return bytes_; }
   // Passed to another process to share the memory; none once it was closed.

@@ -11,12 +11,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <cstring>
-#include <stdexcept>
-#include <string>
 #include <thread>
-#include <utility>
 
 namespace gpucast::remote {
 namespace {

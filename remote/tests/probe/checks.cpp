@@ -1,7 +1,6 @@
 #include "checks.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>

@@ -1,6 +1,5 @@
 // A kernel with more parameters than in the tests' programs, as a server would claim that wants to
 // read beyond a program's arguments.
-#include <array>
 
 #include "fake/kernels.h"
 

@@ -3,14 +3,8 @@
 //
 //   gpucast-remote-probe check [NAME]      all checks or one; 0 if all pass
 //   gpucast-remote-probe measure [BYTES]   a JSON object: seconds, bytes/second
-//   gpucast-remote-probe sockets [BYTES [CONNECTIONS]]  the same for raw sockets
 //   gpucast-remote-probe copy BYTES TIMES  copies there and back, compared
 //   gpucast-remote-probe copies TIMES SIZE...  times of blocking copies of each size: JSON Lines
-//   gpucast-remote-probe times TIMES SIZE...   median times of copies and the wait for them, in
-// both
-//                                          directions, pinned and pageable: JSON Lines
-//   gpucast-remote-probe socket-times CONNECTIONS TIMES SIZE...  the same for 1, 2, 4... raw
-// sockets
 //   gpucast-remote-probe touch             allocates, frees and ends
 //   gpucast-remote-probe soak SECONDS      calls of all kinds by several threads, compared
 #include <cuda_runtime.h>
@@ -18,8 +12,6 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
-#include <string>
-#include <vector>
 
 #include "checks.h"
 #include "gpucast/devices/cuda/resources.h"
@@ -79,29 +71,15 @@ int run(const std::vector<std::string>& words) {
   const auto number = [&](std::size_t k, unsigned long long otherwise) {
     return words.size() > k ? std::stoull(words[k]) : otherwise;
   };
-  const auto sizes_from = [&](std::size_t k) {
-    std::vector<std::size_t> sizes;
-    for (; k < words.size(); ++k)
-      sizes.push_back(number(k, 0));
-    return sizes;
-  };
   constexpr unsigned long long large = 256ULL << 20;
   if (what == "check") return check(words.size() > 1 ? words[1] : "");
   if (what == "measure") return print(measure_calls(number(1, large)));
-  if (what == "sockets")
-    return print(measure_sockets(number(1, large), static_cast<int>(number(2, 1))));
   if (what == "copy") return copy(number(1, large), static_cast<int>(number(2, 1)));
   if (what == "copies" && words.size() > 2) {
-    print_copies(sizes_from(2), static_cast<int>(number(1, 1)));
-    return 0;
-  }
-  if (what == "times" && words.size() > 2) {
-    print_copy_times(static_cast<int>(number(1, 1)), sizes_from(2));
-    return 0;
-  }
-  if (what == "socket-times" && words.size() > 3) {
-    print_socket_copies(static_cast<int>(number(1, 1)), static_cast<int>(number(2, 1)),
-                        sizes_from(3));
+    std::vector<std::size_t> sizes;
+    for (std::size_t k = 2; k < words.size(); ++k)
+      sizes.push_back(number(k, 0));
+    print_copies(sizes, static_cast<int>(number(1, 1)));
     return 0;
   }
   if (what == "touch") return touch();
@@ -109,8 +87,7 @@ int run(const std::vector<std::string>& words) {
     std::cout << soak(static_cast<double>(number(1, 1))) << " rounds\n";
     return 0;
   }
-  std::cerr << "gpucast-remote-probe: error: check, measure, sockets, copy, copies, times, "
-               "socket-times, touch or soak\n";
+  std::cerr << "gpucast-remote-probe: error: check, measure, copy, copies, touch or soak\n";
   return 2;
 }
 

@@ -23,7 +23,6 @@
 #include <memory>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "gpucast/support/descriptor.h"

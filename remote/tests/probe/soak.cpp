@@ -1,11 +1,9 @@
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <mutex>
 #include <random>
 #include <thread>
-#include <vector>
 
 #include "checks.h"
 #include "gpucast/devices/clock.h"

@@ -24,8 +24,8 @@ from planning_samples import hosts_plan, job, machine, models, only_native, valu
 
 @dataclass(frozen=True)
 class Case:
-    """A mix: seconds of each job on each GPU count of each machine; copies; limits; prices of a
-    second of one GPU of each machine, all GPUs free where not given."""
+    """A mix of jobs: seconds of each on each GPU count of each machine, copies, limits, prices of a
+    GPU second on each machine (0 if not given)."""
 
     seconds: list[list[list[float]]]
     gpus: list[int]
@@ -89,7 +89,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def check_schedule(case: Case, placed: Schedule) -> None:
-    """No GPU does two things at once, and all copies are there or counted as left out."""
+    """Assert that no GPU does two things at once, and that all copies are done or counted."""
     assert len(placed.tasks) + placed.left_out == sum(case.counts)
     table = case.table
     held: dict[tuple[int, int], list[tuple[float, float]]] = {}
@@ -145,11 +145,11 @@ on a slow one, at 1 a second, 8 on one GPU and 10 on two."""
         (1, math.inf, 20.0, 8.0, 8.0),  # slow x 1
         (1, 5.0, None, 10.0, 5.0),  # slow x 2, by a deadline or by the window
         (1, math.inf, 5.0, 10.0, 5.0),
-        (1, 3.5, None, 18.0, 3.0),  # fast x 2 alone is in time
-        (1, math.inf, None, 18.0, 3.0),  # nothing to be in time for: the shortest
+        (1, 3.5, None, 18.0, 3.0),  # only fast x 2 is in time
+        (1, math.inf, None, 18.0, 3.0),  # without a deadline: the shortest
         (4, 16.0, None, 32.0, 16.0),  # slow x 1, two after two
         (3, 8.0, None, 34.0, 8.0),  # two on slow x 1; fast x 1, or x 2, for the third
-        (1, 2.0, None, 18.0, 3.0),  # late, then as soon as can be
+        (1, 2.0, None, 18.0, 3.0),  # late, but as early as possible
     ],
 )
 def test_of_schedules_in_time_the_cheapest_is_taken(
@@ -181,7 +181,7 @@ def test_of_schedules_as_short_the_cheapest_is_taken() -> None:
         (18.0, 18.0, 3.0),
         (17.9, 10.0, 5.0),  # slow x 2
         (9.0, 8.0, 8.0),  # slow x 1
-        (7.0, 8.0, 8.0),  # nothing costs so little: the cheapest
+        (7.0, 8.0, 8.0),  # nothing is that cheap: the cheapest
     ],
 )
 def test_of_schedules_that_keep_a_budget_the_shortest_is_taken(
@@ -200,7 +200,7 @@ def test_without_prices_a_deadline_leaves_the_shortest_schedule() -> None:
 def test_a_job_gets_no_machine_that_it_may_not_run_on_though_that_alone_is_in_time() -> None:
     case = Case([[[math.inf, math.inf], SLOW]], [2, 2], [1], [4.0], (3.0, 1.0))
     table = case.table
-    table.seconds[0, :2] = FAST  # fast enough, and not allowed
+    table.seconds[0, :2] = FAST  # fast enough, but not allowed
     placed = schedule.best(table, np.array([1]), case.gpus, None, 0.9)
     assert [int(table.machine[task.option]) for task in placed.tasks] == [1]
 
@@ -208,7 +208,7 @@ def test_a_job_gets_no_machine_that_it_may_not_run_on_though_that_alone_is_in_ti
 @settings(max_examples=30, deadline=None)
 @given(cases(), st.lists(st.sampled_from([0.0, 1.0, 3.0]), min_size=2, max_size=2))
 def test_prices_cost_no_copy_its_time(case: Case, prices: list[float]) -> None:
-    """As many copies are done, and as many in time, as without prices, and for no more."""
+    """As many copies are done, and as many in time, as without prices, at no higher cost."""
     counts, priced = np.array(case.counts), tuple(prices[: len(case.gpus)])
     dear = Case(case.seconds, case.gpus, case.counts, case.limits, priced)
     for window in (12.0, None):

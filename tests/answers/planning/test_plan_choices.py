@@ -12,7 +12,8 @@ import pytest
 
 import gpucast as gc
 from gpucast import _core
-from gpucast.answers.planning import choices, option_table
+from gpucast.answers.planning import option_table
+from gpucast.answers.planning.jobs import compare
 from gpucast.answers.planning.reading import of_values
 from gpucast.answers.planning.replicates import step_times
 from gpucast.model.fitted import Model
@@ -40,14 +41,14 @@ def answer() -> dict[str, Any]:
 
 
 def price(name: str, gpus: int) -> float:
-    """A second's price, as `values` has them."""
+    """The price of a second, in the form of `values`."""
     if name == "native":
         return (2.0 * gpus + 0.7 * math.ceil(gpus / 2)) / 3600
     return (0.9 * gpus + 0.1) / 3600
 
 
 def every_option(job: dict[str, Any]) -> list[dict[str, Any]]:
-    """All that a job may get, from `Model.forecast` alone."""
+    """All options of a job, computed by `Model.forecast` only."""
     result = []
     for name, most, setup in (("native", 5, 0.0), ("remote", 4, 60.0)):
         if name not in job.get("machines", ["native", "remote"]):
@@ -214,7 +215,7 @@ def test_probability_in_time_is_the_share_of_replicates_in_time() -> None:
     """A limit between the twelfth and the thirteenth of 30 times is met in twelve."""
     jobs = request().jobs
     pairs = np.array([[1, 1], [1, 6]])
-    drawn = np.sort(choices.compare(option_table.make(request()), pairs).wanted_seconds, axis=0)
+    drawn = np.sort(compare(option_table.make(request()), pairs).wanted_seconds, axis=0)
     for (_, option), times in zip(pairs, drawn.T, strict=True):
         within = replace(jobs[1], deadline=float(times[11] + times[12]) / 2)
         made = option_table.make(replace(request(), jobs=[jobs[0], within, *jobs[2:]]))
@@ -264,7 +265,7 @@ def test_deviations_that_a_mixture_draws_are_not_added_again() -> None:
     made = option_table.make(of_values(plan, {"native": model}))
     for n, width in zip((8000, 100_000), widths(made), strict=True):
         frame = model.forecast(n, range(1, 5))
-        # 400 draws know a spread to 4 %; a mixture of forms has another shape than one form.
+        # 400 draws determine a spread to 4 %; a mixture has another shape than a form.
         assert width == pytest.approx(
             np.log(frame.mean_high / frame.mean_low).to_numpy() / 2, rel=0.25
         )
@@ -294,7 +295,7 @@ def test_where_gpus_are_free_the_cheapest_is_the_fastest() -> None:
 
 
 def test_gpus_without_a_price_are_not_the_cheapest_beside_priced_ones() -> None:
-    """Owned GPUs are not free: what an hour of them costs nobody said."""
+    """Owned GPUs are not free if the cost of their hours is not stated."""
     machines = [machine(price_per_gpu_hour=0.0), machine("remote", price_per_gpu_hour=0.9)]
     jobs = [job(n=8000, steps=1), job("b", n=64000, deadline="10d")]
     plan = gc.plan({"machines": machines, "jobs": jobs, "window": "20d"}, models())
@@ -351,7 +352,7 @@ def test_jobs_that_run_later_or_elsewhere_are_less_certain() -> None:
         gpus = [column + 1.0] * len(n)
         for narrow, wider in (("now", "later"), ("now", "machine")):
             forecasts = model.forecasts(n, gpus, Interval(wider))
-            # From 30 draws, a spread is known to 13 %.
+            # 30 draws determine a spread to 13 %.
             grown = np.hypot(
                 widths(wide[narrow])[:, column] / model.noise.t90, np.sqrt(forecasts.common)
             )

@@ -304,7 +304,7 @@ def test_machines_with_one_model_are_named_as_alike(run: Run, folder: Path) -> N
 def test_of_a_long_front_what_the_job_should_get_is_shown(
     capsys: pytest.CaptureFixture[str], advised: int
 ) -> None:
-    """40 counts, each faster and dearer than the one before."""
+    """40 counts, each faster and more expensive than the one before."""
     front = [
         {
             "machine": "m",

@@ -1,4 +1,4 @@
-"""Jobs in tokens, samples and epochs; budgets; hosts; what is bought beside what is rented."""
+"""Jobs in tokens, samples and epochs; budgets; hosts; bought and rented GPUs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def planned(machines: list[Content], jobs: list[Content], **other: Any) -> Conte
 
 
 def only_option(machine: Content, gpus: int, **job: Any) -> Content:
-    """What is said of one job on one GPU count."""
+    """The row of one job on one GPU count."""
     plan = planned([{**machine, "gpu_counts": [gpus]}], [{"name": "a", "n": 2048, **job}])
     option: Content = plan["jobs"][0]["fastest"]
     return option
@@ -120,7 +120,7 @@ def test_the_fastest_under_a_budget() -> None:
 
 
 def test_what_is_no_more_likely_to_be_in_time_is_not_named_before_what_is_faster() -> None:
-    """A deadline that nothing meets: all are as likely, the first of them slowest."""
+    """A deadline that nothing meets: all options are equally likely, the first is the slowest."""
     job = {"name": "a", "n": 64000, "steps": 1_000_000, "deadline": 1.0}
     (late,) = planned([machine()], [job])["jobs"]
     assert late["advised"]["probability_in_time"] == 0
@@ -174,7 +174,7 @@ def test_the_least_time_is_paid() -> None:
         ({"gpus_per_host": 4, "price_per_host_hour": 1.5}, 5, 10**8, 5 * 2.0 + 2 * 1.5),
         ({"price_per_job_hour": 0.2}, 5, 10**8, 5 * 2.0 + 0.2),
         ({"gpus_per_host": 4, "whole_hosts": True, "price_per_host_hour": 1.0}, 2, 10**8, 9.0),
-        # Less than an hour, its start of two minutes counted: the least time of a whole host.
+        # Less than an hour, including its start of two minutes: the least time of a whole host.
         ({"gpus_per_host": 4, "whole_hosts": True, "minimum": "1h", "setup": "2m"}, 2, 10, 8.0),
     ],
 )

@@ -20,7 +20,7 @@ N = 10_000
 
 @cache
 def model() -> Model:
-    """A program that needs the GPU for a fifth of a step: several gain much by sharing it."""
+    """A program that needs the GPU for a fifth of a step: several runs gain much by sharing it."""
     programs = {float(n): Program(n * 1e-8, 4e-4) for n in (N, 4 * N, 20 * N)}
     return gc.fit(dataset_of(programs, (1, 2)))
 

@@ -17,7 +17,7 @@ YEARS_OF_FOUR = {"price_per_gpu": 35_040.0, "lifetime_years": 4.0, "use": 1.0}
     ("changed", "per_hour"),
     [
         ({}, 1.00),
-        ({"use": 0.5}, 2.00),  # each hour at work pays for an idle one
+        ({"use": 0.5}, 2.00),  # each hour of work pays for an idle one
         ({"use": 0.8}, 1.25),
         ({"residual": 0.25}, 0.75),
         ({"lifetime_years": 5.0}, 0.80),
@@ -26,7 +26,7 @@ YEARS_OF_FOUR = {"price_per_gpu": 35_040.0, "lifetime_years": 4.0, "use": 1.0}
         ({"power": 1000.0, "price_per_kwh": 0.30}, 1.30),
         ({"power": 1000.0, "price_per_kwh": 0.30, "use": 0.5}, 2.30),  # none while idle
         ({"power": 1000.0, "idle_power": 200.0, "price_per_kwh": 0.30}, 1.30),
-        # 2.00, 0.30 at work, and 0.06 for the idle hour beside it
+        # 2.00, 0.30 while working, and 0.06 for the idle hour
         ({"power": 1000.0, "idle_power": 200.0, "price_per_kwh": 0.30, "use": 0.5}, 2.36),
         ({"price_per_gpu": 0.0, "price_per_host": 280_320.0}, 2.00),  # of four GPUs
         ({"price_per_host": 140_160.0}, 2.00),
@@ -42,12 +42,12 @@ def test_gpu_hours_of_a_machine_that_is_bought(changed: dict[str, float], per_ho
     [
         ({}, 2.00, 4380),  # 8760 a year for the GPU, at 2.00 an hour
         ({}, 1.00, 8760),
-        ({"use": 0.1}, 2.00, 4380),  # how much it is used changes nothing about that
+        ({"use": 0.1}, 2.00, 4380),  # independent of how much it is used
         ({"upkeep_per_gpu_year": 876.0}, 2.00, 4818),
         ({"power": 1000.0, "price_per_kwh": 0.25}, 2.00, 5005.71),  # 8760 / 1.75
         # 8760 + 8760 h x 0.05; 0.20 an hour at work besides
         ({"power": 1000.0, "idle_power": 200.0, "price_per_kwh": 0.25}, 2.00, 5110),
-        ({"power": 1000.0, "price_per_kwh": 0.25}, 0.25, math.inf),  # energy alone is dearer
+        ({"power": 1000.0, "price_per_kwh": 0.25}, 0.25, math.inf),  # energy alone costs more
     ],
 )
 def test_hours_a_year_from_which_buying_pays(
@@ -77,7 +77,7 @@ def test_no_interval_loses_less_than_the_best_but_for_the_terms_left_out(
 
 
 def test_work_that_is_interrupted_takes_as_long_as_when_it_is_played_through() -> None:
-    """Segments of work and a checkpoint, begun anew after each interruption and restart; restarts
+    """Segments of work and a checkpoint, restarted after each interruption; restarts
     are interrupted, too."""
     between, checkpoint, restart, interval = 1000.0, 20.0, 50.0, 200.0
     draws, segments = np.random.default_rng(1), 20_000

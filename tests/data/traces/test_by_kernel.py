@@ -1,4 +1,4 @@
-"""Steps that begin at a kernel, which light phases do not name: what tells them there."""
+"""Steps that begin at a kernel, in light phases without names of kernels."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_kernel_tells_the_light_steps_that_repetition_tells(step: Step) -> Non
 
 
 def test_words_that_hold_one_another_tell_nothing() -> None:
-    """Steps of one wait and steps of two, which wait for more, in no order."""
+    """Steps with one wait and steps with two, which wait longer, in random order."""
     random = np.random.default_rng(1)
 
     def step(made: MadeTrace, cost: float) -> None:
@@ -97,9 +97,9 @@ def test_the_first_light_phase_that_has_enough_counts(name: str | None) -> None:
         Made(phases.FULL, 30, FULL_COST),
         Made(phases.LIGHT, 5 * ENOUGH_LIGHT, 2 * COST),
     ]
-    found = light_of(phased(launches_and_a_copy, made), name)
-    assert 2 * ENOUGH_LIGHT < found.size <= 3 * ENOUGH_LIGHT
-    assert found.max() < 10 * US + 9 * FULL_COST + 2 * US
+    light = light_of(phased(launches_and_a_copy, made), name)
+    assert 2 * ENOUGH_LIGHT < light.size <= 3 * ENOUGH_LIGHT
+    assert light.max() < 10 * US + 9 * FULL_COST + 2 * US
 
 
 def test_work_of_a_number_that_several_calls_bear_is_nobodys(tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ def test_work_of_a_number_that_several_calls_bear_is_nobodys(tmp_path: Path) -> 
     calls.loc[stuck, "correlation"] = number
     write(replace(trace, processes=(replace(process, calls=calls, work=work),)), tmp_path / "T")
     again = read(tmp_path / "T")
-    (found,) = again.processes
-    assert found.unnumbered == stuck.sum()
-    assert found.phases["full"].tolist() == [phases.FULL, phases.LIGHT, phases.LACKING]
+    (checked,) = again.processes
+    assert checked.unnumbered == stuck.sum()
+    assert checked.phases["full"].tolist() == [phases.FULL, phases.LIGHT, phases.LACKING]
     (steps,) = find_steps(again).processes
     assert kept(steps, phases.FULL) >= 36
     assert kept(steps, phases.LIGHT) >= 110
@@ -129,14 +129,14 @@ def test_steps_of_any_calls_take_as_long_in_light_phases(calls: list[str]) -> No
     def step(made: MadeTrace, cost: float) -> None:
         made.host(7 * US)
         made.launch("first", seconds=5 * US, cost=cost)
-        for each in calls:
-            if each == "launch":
+        for call in calls:
+            if call == "launch":
                 made.launch("kernel", seconds=5 * US, cost=cost)
-            elif each == "set":
+            elif call == "set":
                 made.set(64, cost=cost)
-            elif each == "copy":
+            elif call == "copy":
                 made.copy(8, "d2h")
-            elif each == "device":
+            elif call == "device":
                 made.wait_device()
             else:
                 made.wait_stream()
@@ -146,6 +146,6 @@ def test_steps_of_any_calls_take_as_long_in_light_phases(calls: list[str]) -> No
     step(one, COST)
     begin = one.now()
     step(one, COST)
-    found = light_of(phased(step, some()), "kernel:first")
-    assert found.size >= 110
-    assert np.median(found) == pytest.approx(one.now() - begin, rel=0.02)
+    light = light_of(phased(step, some()), "kernel:first")
+    assert light.size >= 110
+    assert np.median(light) == pytest.approx(one.now() - begin, rel=0.02)

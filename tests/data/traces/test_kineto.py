@@ -85,7 +85,7 @@ def test_calls_work_and_waits_are_read(tmp_path: Path, name: str) -> None:
     (process,) = trace.processes
     assert (trace.run.source, process.rank, process.pid) == ("kineto", 2, 4711)
     assert trace.run.machine.gpus == ["NVIDIA H200"]
-    names = [process.name_of(each) for each in process.calls["name"][:5]]
+    names = [process.name_of(number) for number in process.calls["name"][:5]]
     assert names == [
         "cudaLaunchKernel", "cudaEventRecord", "cudaStreamWaitEvent", "cudaMemcpyAsync",
         "cudaStreamSynchronize",
@@ -106,14 +106,14 @@ def test_its_steps_are_those_of_the_profiler(tmp_path: Path) -> None:
     assert find_steps(trace, "ProfilerStep").main.count == 8
     steps = find_steps(trace).main
     assert steps.seconds[1:] == pytest.approx([100e-6] * 7)
-    assert any("hold the cost of PyTorch's profiler" in line for line in trace.missing)
+    assert any("include PyTorch's profiler" in line for line in trace.missing)
 
 
 def test_without_its_own_waits_one_line_says_how_to_get_them(tmp_path: Path) -> None:
-    bare = [each for each in events() if each.get("cat") not in ("cuda_sync", "cuda_event")]
+    bare = [event for event in events() if event.get("cat") not in ("cuda_sync", "cuda_event")]
     trace = read(written(tmp_path / "trace.json", bare))
     assert any("enable_cuda_sync_events=True" in line for line in trace.missing)
-    # Names of calls still tell who waits.
+    # Names of calls still show which ones wait.
     assert "cudaStreamSynchronize waits" in find_steps(trace).main.how
 
 

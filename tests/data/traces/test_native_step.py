@@ -1,4 +1,4 @@
-"""The native step: one number for all that state it, and what it is by hand."""
+"""The native step is one number for all commands that use it, checked by hand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUNDLED = Path(__file__).parents[3] / "data" / "measured" / "h200-traces"
 
 
 def step(made: MadeTrace, cost: float) -> None:
-    """Four launches and a scalar; 20 us of the host's own, and as much as a note between calls."""
+    """Four launches and a scalar; 20 us of host work, and the time of recording between calls."""
     for _ in range(4):
         made.launch("kernel", seconds=1 * US, cost=cost)
         made.host(0.2 * US)
@@ -41,9 +41,9 @@ def native(trace: Trace) -> float:
 def test_without_light_phases_it_is_the_median_as_recorded() -> None:
     trace = made(Made(phases.FULL, 40, 6 * US))
     steps = find_steps(trace).main
-    found = native_steps(trace.processes[0], steps)
-    assert not found.alone
-    assert found.median == pytest.approx(np.median(steps.seconds[steps.kept]))
+    native = native_steps(trace.processes[0], steps)
+    assert not native.alone
+    assert native.median == pytest.approx(np.median(steps.seconds[steps.kept]))
 
 
 def test_light_steps_tell_it_less_what_noting_calls_takes() -> None:
@@ -59,14 +59,14 @@ def test_light_steps_tell_it_less_what_noting_calls_takes() -> None:
 
 def test_what_was_measured_without_a_recorder_is_it() -> None:
     trace = made(Made(phases.FULL, 40, 6 * US), Made(phases.LIGHT, 40))
-    found = native_steps(trace.processes[0], find_steps(trace).main, 12 * US)
-    assert (found.alone, found.median) == (True, 12 * US)
+    native = native_steps(trace.processes[0], find_steps(trace).main, 12 * US)
+    assert (native.alone, native.median) == (True, 12 * US)
 
 
 def test_full_steps_count_where_they_are_shorter() -> None:
     trace = made(Made(phases.FULL, 40), Made(phases.LIGHT, 40, 4 * COST))
-    found = native_steps(trace.processes[0], find_steps(trace).main)
-    assert not found.alone
+    native = native_steps(trace.processes[0], find_steps(trace).main)
+    assert not native.alone
 
 
 @pytest.mark.parametrize(

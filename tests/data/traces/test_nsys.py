@@ -89,7 +89,7 @@ def export(path: Path, without: Iterable[str] = (), columns: str = "") -> Path:
     for at in range(10):
         begin, number = 10_000 * (at + 1), 10 * (at + 1)
         call(begin, begin + 3000, number, LAUNCH)
-        call(begin + 500, begin + 2500, number + 1, INNER)  # what the runtime asks of the driver
+        call(begin + 500, begin + 2500, number + 1, INNER)  # calls of the driver by the runtime
         kernel = (begin + 3000, begin + 7000, 0, 1, 7, number, OWNER, DOT, DOT, 32)
         add("CUPTI_ACTIVITY_KIND_KERNEL", (*kernel, 4, 5, 1, 128, 2, 1, 1024, 512, None))
         call(begin + 3100, begin + 8000, number + 2, COPY)
@@ -110,7 +110,7 @@ def export(path: Path, without: Iterable[str] = (), columns: str = "") -> Path:
 
 def test_calls_are_the_outermost_with_plain_names_and_real_times(tmp_path: Path) -> None:
     process = read(export(tmp_path / "x.sqlite")).processes[0]
-    names = [process.name_of(each) for each in process.calls["name"]]
+    names = [process.name_of(number) for number in process.calls["name"]]
     assert names[:3] == ["cudaMemcpyAsync", "cudaEventRecord", "cudaStreamWaitEvent"]
     assert names[3:23] == ["cudaLaunchKernel", "cudaMemcpy"] * 10
     assert process.calls["start_ns"].iloc[0] == EPOCH + 100

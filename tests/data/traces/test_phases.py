@@ -1,4 +1,4 @@
-"""Traces whose recorder left out GPU work in light phases: which steps tell what."""
+"""Traces without GPU work in light phases: which steps provide which times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEPS, LATER = 40, 100
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Trace:
-    """Steps whose kernels take longer while they are recorded: in the first LATER of them."""
+    """Steps whose kernels take longer while recorded: those of the first LATER steps."""
     made = MadeTrace()
     for at in range(LATER + STEPS):
         made.launch("a", seconds=(30 if at < LATER else 20) * US)
@@ -31,7 +31,7 @@ def trace(tmp_path: Path) -> Trace:
 
 
 def with_phases(trace: Trace, full_steps: int) -> Trace:
-    """Without the work of steps after the first ones; the recorder switched at a step's middle."""
+    """A trace without the work of later steps; the recorder switched within a step."""
     (process,) = trace.processes
     starts, ends = (process.calls[name].to_numpy() for name in ("start_ns", "end_ns"))
     at = 3 * full_steps + 1
@@ -56,9 +56,9 @@ def test_steps_of_a_full_phase_without_its_kernels_do_not_count(
     lost = kernels & (process.work["start_ns"] >= begins[1])
     broken = replace(process, work=process.work[~lost], phases=frame("phases", halves))
     write(replace(trace, processes=(broken,)), tmp_path / "broken.trace")
-    (found,) = read(tmp_path / "broken.trace").processes
-    assert found.phases["full"].tolist() == [phases.FULL, phases.LACKING, phases.LIGHT]
-    assert found.lacking_phases == 1
+    (recorded,) = read(tmp_path / "broken.trace").processes
+    assert recorded.phases["full"].tolist() == [phases.FULL, phases.LACKING, phases.LIGHT]
+    assert recorded.lacking_phases == 1
     (steps,) = find_steps(read(tmp_path / "broken.trace")).processes
     lacking = (steps.begins_ns[:-1] >= begins[1]) & (steps.begins_ns[1:] < begins[2])
     assert lacking.sum() >= LATER // 2 - 2
@@ -82,8 +82,8 @@ def test_steps_are_the_same_with_and_without_records_of_their_work(trace: Trace)
 def test_work_is_told_of_full_phases_and_the_undisturbed_step_of_light_ones(trace: Trace) -> None:
     (steps,) = find_steps(trace).processes
     summary = summarize(only(trace), steps)
-    kernels = {each.name: each for each in summary.work if each.kind == "kernel"}
-    assert {name: each.count for name, each in kernels.items()} == {"a": 1, "b": 1}
+    kernels = {work.name: work for work in summary.work if work.kind == "kernel"}
+    assert {name: kernel.count for name, kernel in kernels.items()} == {"a": 1, "b": 1}
     assert kernels["a"].seconds == pytest.approx(30 * US, rel=0.01)
     assert summary.steps.light_seconds is not None
     assert summary.steps.seconds - summary.steps.light_seconds == pytest.approx(10 * US, rel=0.05)
@@ -98,7 +98,7 @@ def test_a_span_is_in_a_phase_or_between_two(trace: Trace) -> None:
     process = only(trace)
     (first, second), end = process.phases["start_ns"], int(process.phases["end_ns"].iloc[0])
     spans = [(first, end), (first, end + 1), (second, second + 1), (first - 1, end)]
-    begins, ends = (np.array(each, np.int64) for each in zip(*spans, strict=True))
+    begins, ends = (np.array(bounds, np.int64) for bounds in zip(*spans, strict=True))
     assert phases.of_spans(process, begins, ends).tolist() == [
         phases.FULL, phases.BETWEEN, phases.LIGHT, phases.BETWEEN,
     ]  # fmt: skip

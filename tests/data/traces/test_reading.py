@@ -1,4 +1,4 @@
-"""Traces in files: written and read again, cut off anywhere, and wrong in every table."""
+"""Traces in files: written and read again, truncated anywhere, and wrong in every table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def made() -> MadeTrace:
 
 
 def stream(table: pa.Table, rows_of_a_batch: int = 3) -> bytes:
-    """As a recorder writes it, batch after batch."""
+    """A table as a recorder writes it, batch after batch."""
     buffer = io.BytesIO()
     with pa.ipc.new_stream(buffer, table.schema) as writer:
         writer.write_table(table, max_chunksize=rows_of_a_batch)
@@ -52,8 +52,8 @@ def calls(rows: int = 10, **columns: pa.Array) -> pa.Table:
     """A table of calls, written without our own code."""
     numbers = list(range(1, rows + 1))
     table = {
-        "start_ns": pa.array([10 * each for each in numbers], pa.int64()),
-        "end_ns": pa.array([10 * each + 5 for each in numbers], pa.int64()),
+        "start_ns": pa.array([10 * number for number in numbers], pa.int64()),
+        "end_ns": pa.array([10 * number + 5 for number in numbers], pa.int64()),
         "correlation": pa.array(numbers, pa.uint32()),
         "thread": pa.array([0] * rows, pa.uint16()),
         "name": pa.array([1] * rows, pa.uint32()),
@@ -63,7 +63,7 @@ def calls(rows: int = 10, **columns: pa.Array) -> pa.Table:
 
 
 def folder(path: Path, **streams: bytes) -> Path:
-    """A trace as a recorder that was cut off leaves it."""
+    """A trace as an interrupted recorder leaves it."""
     (path / "0").mkdir(parents=True)
     (path / "run.json").write_text('{"schema": "gpucast.trace/1", "source": "cupti"}')
     for table, content in streams.items():
@@ -97,14 +97,14 @@ def test_a_folder_is_read_like_the_archive(tmp_path: Path) -> None:
 
 def test_rows_come_in_the_order_of_time_whatever_their_order_in_the_file(tmp_path: Path) -> None:
     table = calls().take([7, 2, 9, 0, 1, 3, 4, 5, 6, 8])
-    found = read(folder(tmp_path / "T", calls=stream(table))).processes[0].calls
-    assert found["correlation"].tolist() == list(range(1, 11))
+    rows = read(folder(tmp_path / "T", calls=stream(table))).processes[0].calls
+    assert rows["correlation"].tolist() == list(range(1, 11))
 
 
 def test_columns_that_nobody_knows_are_left_out(tmp_path: Path) -> None:
     table = calls(later=pa.array(["x"] * 10))
-    found = read(folder(tmp_path / "T", calls=stream(table))).processes[0].calls
-    assert list(found) == list(COLUMNS["calls"])
+    rows = read(folder(tmp_path / "T", calls=stream(table))).processes[0].calls
+    assert list(rows) == list(COLUMNS["calls"])
 
 
 def test_a_stream_cut_off_at_any_byte_gives_the_batches_before() -> None:
@@ -117,7 +117,7 @@ def test_a_stream_cut_off_at_any_byte_gives_the_batches_before() -> None:
         rows, cut = rows_of(content[:length], "calls", Place("T", "calls"))
         pd.testing.assert_frame_equal(rows, whole.iloc[: len(rows)], check_index_type=False)
         seen.add(len(rows))
-        # Between two batches nothing shows that more was to come, but for the mark of the end.
+        # Between two batches, only the missing end mark shows that more was to come.
         assert cut or len(rows) in (3, 6, 9, 10) or length == 0 or len(rows) == 0
     assert seen == {0, 3, 6, 9, 10}
 
@@ -128,8 +128,8 @@ def test_names_cut_off_at_any_byte_are_those_before() -> None:
     whole, _ = names_of(content, Place("T", "names"))
     assert whole == {1: "a", 2: "ü", 3: "kernel<x>"}
     for length in range(len(content)):
-        found, _ = names_of(content[:length], Place("T", "names"))
-        assert found.items() <= whole.items()
+        names, _ = names_of(content[:length], Place("T", "names"))
+        assert names.items() <= whole.items()
 
 
 def test_what_a_killed_recorder_leaves_is_read_and_says_what_was_cut(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_what_a_killed_recorder_leaves_is_read_and_says_what_was_cut(tmp_path: P
 
 
 def test_rows_without_times_are_left_out_and_counted(tmp_path: Path) -> None:
-    ends = [10 * each + 5 for each in range(1, 9)] + [0, 0]
+    ends = [10 * number + 5 for number in range(1, 9)] + [0, 0]
     table = calls(end_ns=pa.array(ends, pa.int64()))
     process = read(folder(tmp_path / "T", calls=stream(table))).processes[0]
     assert len(process.calls) == 8
@@ -187,7 +187,7 @@ def test_a_phase_of_a_kind_that_is_not_known_is_refused(tmp_path: Path, run: Run
 
 def test_a_file_that_is_no_stream_is_named(tmp_path: Path) -> None:
     path = folder(tmp_path / "T", calls=b"no stream at all, but long enough to look like one" * 9)
-    with pytest.raises(InputError, match=r"0/calls\.arrows: is no Arrow stream"):
+    with pytest.raises(InputError, match=r"0/calls\.arrows: is not an Arrow stream"):
         read(path)
 
 
@@ -200,13 +200,13 @@ def test_damage_within_a_stream_is_no_end_of_it(tmp_path: Path) -> None:
 
 
 def rewritten(source: Path, target: Path, name: str, content: bytes | None) -> Path:
-    """An archive with another content of one entry, or without it."""
+    """An archive with one entry replaced or removed."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
-        for each in old.namelist():
-            if each != name:
-                new.writestr(each, old.read(each))
+        for entry in old.namelist():
+            if entry != name:
+                new.writestr(entry, old.read(entry))
             elif content is not None:
-                new.writestr(each, content)
+                new.writestr(entry, content)
     return target
 
 
@@ -214,7 +214,7 @@ def rewritten(source: Path, target: Path, name: str, content: bytes | None) -> P
     ("name", "content", "said"),
     [
         ("run.json", None, "it has no run.json"),
-        ("run.json", b"{", "run.json: is no JSON"),
+        ("run.json", b"{", "run.json: is not JSON"),
         ("run.json", b"[]", "run.json: "),
         ("run.json", b'{"source": 1}', "run.json: source: must be a string"),
         (
@@ -283,5 +283,5 @@ def test_a_trace_without_a_process_says_so(tmp_path: Path, run: Run) -> None:
 
 def test_other_files_are_no_traces(tmp_path: Path, run: Run) -> None:
     (tmp_path / "x").write_text("n,gpus,seconds\n1,1,1\n")
-    assert_refused(run("trace", "show", tmp_path / "x"), "is no trace")
+    assert_refused(run("trace", "show", tmp_path / "x"), "is not a trace")
     assert_refused(run("trace", "show", tmp_path / "missing"), "No such file")

@@ -1,4 +1,4 @@
-"""Traces as step records: parts of hand-made schedules, and what the command line says."""
+"""Traces as step records: parts of hand-made schedules, and facts from the command line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def serial(host: float, kernel: float, copy: float) -> MadeTrace:
 
 
 def test_parts_of_a_schedule_computed_by_hand() -> None:
-    """The kernel begins ``LATENCY`` after its launch, which takes ``COST``; the wait for it returns
+    """The kernel begins ``LATENCY`` after its launch, which takes ``COST``; its wait returns
     ``WAKE`` after its end; then the copy, likewise."""
     host, kernel, copy = 20 * US, 50 * US, 10 * US
     parts = of(serial(host, kernel, copy)).parts
@@ -63,7 +63,7 @@ def test_what_kernels_hide_is_theirs() -> None:
         made.host(40 * US)
         made.wait_stream(20)
     parts = of(made).parts
-    # The host's 40 us and the copy lie beside the kernel.
+    # The host's 40 us and the copy do not overlap the kernel.
     assert parts.gpu == pytest.approx(100 * US)
     assert parts.cpu == pytest.approx(0, abs=1e-9)
     assert parts.com == pytest.approx(LATENCY + WAKE, abs=1e-9)
@@ -76,12 +76,12 @@ def test_kernels_of_several_gpus_count_once() -> None:
             made.launch("kernel", seconds=100 * US, device=device, stream=20 + device)
         for device in range(2):
             made.wait_stream(20 + device, device=device)
-    found = of(made)
-    assert found.gpus == 2
+    observation = of(made)
+    assert observation.gpus == 2
     # The second begins when its launch is over, ``COST`` later.
-    assert found.parts.gpu == pytest.approx(100 * US + COST, abs=1e-9)
-    assert found.work.launches == pytest.approx(2)
-    assert found.work.waits == pytest.approx(2)
+    assert observation.parts.gpu == pytest.approx(100 * US + COST, abs=1e-9)
+    assert observation.work.launches == pytest.approx(2)
+    assert observation.work.waits == pytest.approx(2)
 
 
 @settings(deadline=None, max_examples=25)
@@ -89,8 +89,8 @@ def test_kernels_of_several_gpus_count_once() -> None:
     host=st.floats(1e-5, 1e-3), kernel=st.floats(1e-5, 1e-3), copy=st.floats(1e-5, 1e-3),
 )  # fmt: skip
 def test_parts_add_up_to_the_step(host: float, kernel: float, copy: float) -> None:
-    found = of(serial(host, kernel, copy))
-    assert found.parts.seconds == pytest.approx(
+    observation = of(serial(host, kernel, copy))
+    assert observation.parts.seconds == pytest.approx(
         host + kernel + copy + 2 * (LATENCY + WAKE), rel=1e-3
     )
 
@@ -124,7 +124,7 @@ def test_a_trace_becomes_a_record_of_what_its_command_line_says(tmp_path: Path) 
     assert measured is not None
     assert measured.t_gpu == pytest.approx([50 * US])
     assert measured.t_cpu == pytest.approx([20 * US], abs=1e-9)
-    # It was recorded in full all the time, which a record must say.
+    # Everything was recorded all the time, which a record must state.
     assert step.caveat is not None
 
 
@@ -134,9 +134,9 @@ def test_a_trace_that_does_not_say_its_size_needs_the_users_word(run: Run, tmp_p
     assert_refused(run("import", path, "-o", to), "run-n512.trace: -n: its command line has no --n")
     assert not to.exists()
     assert run("import", path, "-n", "64", "-o", to)[0] == 0
-    assert [each.n for each in gc.load(str(to)).steps] == [64]
+    assert [step.n for step in gc.load(str(to)).steps] == [64]
     assert run("import", path, "--from-name", "n(?P<n>[0-9]+)", "-o", to, "--force")[0] == 0
-    assert [each.n for each in gc.load(str(to)).steps] == [512]
+    assert [step.n for step in gc.load(str(to)).steps] == [512]
 
 
 def test_what_was_understood_is_said(run: Run, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_launched_kernels_without_a_record_leave_the_parts_open(tmp_path: Path, 
     write(replace(trace, processes=(replace(process, work=copies),)), tmp_path / "T")
     status, _, err = run("import", tmp_path / "T", "-o", tmp_path / "data.jsonl")
     assert status == 0
-    assert "kernels were launched and none is on record" in err
+    assert "kernels were launched but none was recorded" in err
     (step,) = gc.load(str(tmp_path / "data.jsonl")).steps
     assert step.phases is None
 
@@ -180,9 +180,9 @@ def test_traces_of_several_sizes_are_fitted_as_they_are(run: Run, tmp_path: Path
     status, out, err = run("fit", *files, "-o", model, "--json")
     assert status == 0, err
     assert only_json(out)["scaling"]["parts"]["t_cpu"] == pytest.approx([20 * US] * 8, rel=0.2)
-    found = gc.load_model(model)
-    assert found.scaling is not None
-    step = found.forecasts([32000], [2])
+    loaded = gc.load_model(model)
+    assert loaded.scaling is not None
+    step = loaded.forecasts([32000], [2])
     assert step.seconds[0] == pytest.approx(160e-6 + 20e-6, rel=0.1)
     assert step.t_gpu[0] == pytest.approx(160e-6, rel=0.15)
 

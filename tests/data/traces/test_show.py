@@ -57,7 +57,7 @@ def test_json_says_the_same(run: Run, trace: Path) -> None:
     for gpu in process["gpus"]:
         parts = gpu["kernels"] + gpu["copies"] + gpu["both"] + gpu["idle"]
         assert parts == pytest.approx(steps["mean"])
-    assert {each["what"] for each in process["waits"]} >= {"stream"}
+    assert {wait["what"] for wait in process["waits"]} >= {"stream"}
 
 
 def test_several_processes_are_compared(run: Run, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_everything_recorded_is_exported_for_perfetto(
     process = read(trace).processes[0]
     steps = find_steps(read(trace)).main
     by_kind = {
-        kind: [each for each in events if each.get("cat") == kind]
+        kind: [event for event in events if event.get("cat") == kind]
         for kind in ("call", "kernel", "copy", "range", "step")
     }
     assert len(by_kind["call"]) == len(process.calls)
@@ -107,8 +107,8 @@ def test_everything_recorded_is_exported_for_perfetto(
     first = by_kind["call"][0]
     assert first["ts"] == 0
     assert first["dur"] == pytest.approx(3.0)
-    starts = {each["id"]: each for each in events if each["ph"] == "s"}
-    ends = {each["id"]: each for each in events if each["ph"] == "f"}
+    starts = {event["id"]: event for event in events if event["ph"] == "s"}
+    ends = {event["id"]: event for event in events if event["ph"] == "f"}
     assert starts.keys() == ends.keys()
     assert len(starts) == len(process.work)
 

@@ -1,4 +1,4 @@
-"""Steps found in traces whose steps are known."""
+"""Steps detected in traces whose steps are known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ US = 1e-6
 
 @dataclass(frozen=True)
 class Built:
-    """A program that was made up: its trace, and the calls at whose return each step ends."""
+    """A made-up program: its trace, and the calls whose returns end steps."""
 
     trace: Trace = field(repr=False)
     ends: list[int]
@@ -37,7 +37,7 @@ kernels = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(1, 200)), min
 
 @st.composite
 def programs(draw: st.DrawFn) -> Built:
-    """Warm-up, steps that end with a scalar read back, sometimes with more done before."""
+    """Warm-up, and steps that end with reading a scalar, sometimes after additional work."""
     made = MadeTrace()
     for kernel, length in draw(kernels):
         made.launch(f"warm-up {kernel}", seconds=length * US)
@@ -45,7 +45,7 @@ def programs(draw: st.DrawFn) -> Built:
     step = draw(kernels)
     often = draw(st.integers(5, 12))
     more = draw(kernels)[: len(step)] if draw(st.booleans()) else []
-    # Where what is seldom done takes longer than all else, its period is the step.
+    # If rare work takes longer than everything else, its period is the step.
     longest = max(1, 2 * sum(length for _, length in step) // max(1, len(more)))
     more = [(kernel, min(length, longest)) for kernel, length in more]
     noise = draw(st.integers(7, 30))
@@ -66,14 +66,14 @@ def programs(draw: st.DrawFn) -> Built:
 def returns(trace: Trace, correlations: list[int]) -> list[int]:
     """When calls returned, ns."""
     calls = trace.processes[0].calls.set_index("correlation")["end_ns"]
-    return [int(calls[each]) for each in correlations]
+    return [int(calls[correlation]) for correlation in correlations]
 
 
 @settings(max_examples=60, deadline=None)
 @given(programs())
 def test_found_steps_end_where_those_built_end(built: Built) -> None:
     steps = find_steps(built.trace).main
-    # Where the first one begins cannot always be told from warm-up.
+    # The beginning of the first step cannot always be distinguished from warm-up.
     assert len(built.ends) - 1 <= steps.count <= len(built.ends)
     assert steps.begins_ns[1:].tolist() == returns(built.trace, built.ends)[-steps.count :]
     assert steps.kept.sum() >= 0.5 * len(built.ends)
@@ -86,8 +86,8 @@ def test_a_step_holds_its_calls_and_their_work(built: Built) -> None:
     process, steps = built.trace.processes[0], find_steps(built.trace).main
     step_of = dict(zip(process.calls["correlation"], steps.call_step, strict=True))
     ends = built.ends[-steps.count :]
-    assert [step_of[each] for each in ends] == list(range(steps.count))
-    asked = [step_of[each] for each in process.work["correlation"]]
+    assert [step_of[correlation] for correlation in ends] == list(range(steps.count))
+    asked = [step_of[correlation] for correlation in process.work["correlation"]]
     assert steps.work_step.tolist() == asked
     assert steps.calls.sum() == np.count_nonzero(steps.call_step >= 0)
 
@@ -150,8 +150,8 @@ def test_waits_of_one_kind_within_a_step_do_not_end_it() -> None:
     steps = found(made)
     assert steps.kept.sum() >= 11
     assert np.median(steps.calls) == 9
-    # It is cut behind the longest wait, which is for y.
-    names = [made.process().name_of(each) for each in made.process().work["name"]]
+    # It is cut after the longest wait, which is for y.
+    names = [made.process().name_of(number) for number in made.process().work["name"]]
     first = next(at for at, step in enumerate(steps.work_step) if step == 3)
     assert names[first] == "z"
 
@@ -219,7 +219,7 @@ def test_the_thread_that_drives_the_gpu_gives_the_steps() -> None:
     steps = found(made)
     assert steps.thread == 0
     assert steps.count == 20
-    # What the other thread does belongs to the step of its time.
+    # Work of the other thread belongs to the step at its time.
     assert set(steps.calls[1:-1]) == {4, 5, 6}
 
 
@@ -232,7 +232,7 @@ def test_steps_of_ranges_begin_where_the_ranges_begin() -> None:
             made.host(10 * US)
     steps = found(made, "step")
     starts = made.process().ranges["start_ns"].to_numpy()[::2]
-    # The last one has nothing behind it that says when it would end.
+    # Nothing after the last step shows where it would end.
     assert steps.begins_ns.tolist() == starts.tolist()
     assert steps.how == "range 'step *', 7 times"
 
@@ -271,12 +271,12 @@ def test_a_program_that_never_does_the_same_is_refused_in_one_line(
             made.launch(f"k{random.integers(0, 500)}", seconds=20 * US)
         made.copy(2 ** (at % 23), "d2h")
     path = made.write(tmp_path / "T")
-    said = ("no repeating step", "--range NAME", "--range kernel:NAME", "--range 'kernel:k")
-    assert_refused(run("trace", "show", path), str(path), *said)
+    words = ("no repeating step", "--range NAME", "--range kernel:NAME", "--range 'kernel:k")
+    assert_refused(run("trace", "show", path), str(path), *words)
 
 
 def only_once(made: MadeTrace) -> None:
-    """Work that takes long and never comes again."""
+    """Work that takes long and never repeats."""
     for number in range(300):
         made.launch(f"only once {number}", seconds=1e-3)
     made.wait_device()
@@ -295,8 +295,8 @@ def test_what_comes_before_the_steps_is_warm_up(tmp_path: Path, run: Run) -> Non
     for _ in range(8):
         one_step(made)
     assert found(made).count == 8
-    _, _, said = run("trace", "show", made.write(tmp_path / "T"))
-    assert "100 % of the GPUs' time in the trace is not in steps" in said
+    _, _, message = run("trace", "show", made.write(tmp_path / "T"))
+    assert "100 % of the GPUs' time in the trace is not in steps" in message
 
 
 def test_a_trace_without_gpu_work_says_so() -> None:
@@ -312,8 +312,8 @@ def test_each_process_has_its_steps_and_idle_ones_none() -> None:
     idle.call("cudaGetDeviceCount")
     trace = idle.trace(repeated(one_step, 9), repeated(one_step, 7))
     steps = find_steps(trace)
-    assert [each.process for each in steps.processes] == [1, 2]
-    assert [each.count for each in steps.processes] == [9, 7]
+    assert [process.process for process in steps.processes] == [1, 2]
+    assert [process.count for process in steps.processes] == [9, 7]
 
 
 def test_a_graph_is_one_call_and_all_its_work() -> None:
@@ -348,7 +348,7 @@ def test_a_second_wait_now_and_then_makes_no_step_of_its_own() -> None:
             made.wait_stream()
     steps = found(made)
     assert steps.count == 60
-    # What follows a wait belongs to the next step.
+    # Calls after a wait belong to the next step.
     assert np.flatnonzero(steps.kind == 1).tolist() == [6, 16, 26, 36, 46, 56]
 
 
@@ -392,7 +392,7 @@ operations = st.lists(
 
 
 def ask(made: MadeTrace, what: str, number: int, thread: int) -> None:
-    """One operation of a program made up at random."""
+    """One operation of a random program."""
     if what == "launch":
         made.launch(f"k{number}", seconds=number * 7 * US, thread=thread)
     elif what in ("d2h", "h2d"):
@@ -430,19 +430,19 @@ def test_whatever_a_program_does_it_is_summed_up_or_refused(
         steps = find_steps(trace).main
     except InputError:
         return
-    found = summarize(process, steps)
-    assert found.steps.found == steps.count >= 5
+    summary = summarize(process, steps)
+    assert summary.steps.found == steps.count >= 5
     assert (np.diff(steps.begins_ns) >= 0).all()
-    whole = found.host.waiting + found.host.calls + found.host.outside
-    assert whole == pytest.approx(found.steps.mean, abs=1e-12)
+    whole = summary.host.waiting + summary.host.calls + summary.host.outside
+    assert whole == pytest.approx(summary.steps.mean, abs=1e-12)
     assert perfetto.content(trace, find_steps(trace))
 
 
-# -- what is no part of a step's work, and steps that users name -----------------------------------
+# -- work outside of steps, and steps that users name ---------------------------------------------
 
 
 def test_steps_that_are_timed_now_and_then_are_steps_like_others() -> None:
-    """As the mini-app times ten of its steps and then makes 63: these are 73, not one."""
+    """The mini-app times ten of its steps and then makes 63: these are 73, not one."""
 
     def step(made: MadeTrace, *, timed: bool) -> None:
         for number, asked in enumerate(("h2d", "kernel", "d2h")):
@@ -466,7 +466,7 @@ def test_steps_that_are_timed_now_and_then_are_steps_like_others() -> None:
 
 
 def test_a_part_that_launches_nothing_is_no_step_of_a_program_that_does() -> None:
-    """Copies to two GPUs and back, each waited for: three of four parts are a copy alone."""
+    """Copies to two GPUs and back, each waited for: three of four parts are only a copy."""
 
     def step(made: MadeTrace) -> None:
         for device in (0, 1):
@@ -478,7 +478,7 @@ def test_a_part_that_launches_nothing_is_no_step_of_a_program_that_does() -> Non
 
     trace = repeated(step, 60).trace()
     (process,) = trace.processes
-    # All that is known of most calls are their names.
+    # Only the names of most calls are known.
     begin, middle, end = (process.calls["start_ns"].iloc[at] for at in (0, 180, -1))
     table = frame("phases", {"start_ns": [begin, middle], "end_ns": [middle, end], "full": [1, 0]})
     steps = find_steps(replace(trace, processes=(recorded(process, table),))).main
@@ -509,7 +509,7 @@ def test_ranges_of_the_very_name_are_not_those_of_another_number() -> None:
 
 
 def test_a_step_may_be_from_one_launch_of_a_kernel_to_the_next() -> None:
-    """Eight iterations and a restart, of which the iterations repeat."""
+    """Eight iterations and a restart; the iterations repeat."""
 
     def solve(made: MadeTrace) -> None:
         made.launch("restart", seconds=5 * US)
@@ -528,7 +528,7 @@ def test_a_step_may_be_from_one_launch_of_a_kernel_to_the_next() -> None:
 
 
 def test_steps_that_a_kernel_begins_count_whatever_they_do() -> None:
-    """Solves of another number of iterations each, which by themselves are of no kind."""
+    """Solves with different numbers of iterations, so that each is of its own kind."""
     made = MadeTrace()
     for iterations in (7, 16, 3, 11, 5, 14, 9, 4, 12, 6):
         made.launch("restart", seconds=5 * US)
@@ -565,10 +565,8 @@ def test_calls_of_other_threads_are_told_apart() -> None:
         made.host(20 * US)
 
     steps = found(repeated(step, 10))
-    said = (
-        "3 calls of one thread (2 of others beside them) that repeat, ends where cudaMemcpy waits"
-    )
-    assert steps.how == said
+    how = "3 calls of one thread (2 of others beside them) that repeat, ends where cudaMemcpy waits"
+    assert steps.how == how
 
 
 def test_rows_of_no_step_or_behind_the_last_are_among_none() -> None:

@@ -1,4 +1,4 @@
-"""Where the time of a step goes, against what can be computed by hand."""
+"""The distribution of a step's time, compared with results by hand."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def scalar_read_back(times: int = 20) -> MadeTrace:
 
 
 def test_host_and_gpu_add_up_to_the_step() -> None:
-    found = summary(scalar_read_back())
+    result = summary(scalar_read_back())
     step = 15 * US + LATENCY + 40 * US + 1 * US + WAKE
-    assert found.steps.seconds == pytest.approx(step, abs=ROUNDED)
-    assert found.host.outside == pytest.approx(15 * US, abs=ROUNDED)
-    assert found.host.calls == pytest.approx(COST, abs=ROUNDED)
-    assert found.host.waiting == pytest.approx(step - 15 * US - COST, abs=ROUNDED)
-    (gpu,) = found.gpus
+    assert result.steps.seconds == pytest.approx(step, abs=ROUNDED)
+    assert result.host.outside == pytest.approx(15 * US, abs=ROUNDED)
+    assert result.host.calls == pytest.approx(COST, abs=ROUNDED)
+    assert result.host.waiting == pytest.approx(step - 15 * US - COST, abs=ROUNDED)
+    (gpu,) = result.gpus
     assert gpu.kernels == pytest.approx(40 * US, abs=ROUNDED)
     assert gpu.copies == pytest.approx(1 * US, abs=ROUNDED)
     assert gpu.both == 0
-    assert gpu.kernels + gpu.copies + gpu.both + gpu.idle == pytest.approx(found.steps.mean)
+    assert gpu.kernels + gpu.copies + gpu.both + gpu.idle == pytest.approx(result.steps.mean)
     assert gpu.busy == pytest.approx(41 * US / step, rel=1e-3)
 
 
@@ -95,7 +95,7 @@ def test_asynchronous_copies_of_pinned_memory_do_not_wait() -> None:
         made.copy(64, "d2d")
         made.launch("a", seconds=10 * US)
         made.wait_stream()
-    assert [each.call for each in summary(made).waits] == ["cudaStreamSynchronize"]
+    assert [wait.call for wait in summary(made).waits] == ["cudaStreamSynchronize"]
 
 
 def test_asynchronous_copies_of_pageable_memory_wait_where_they_return_late() -> None:
@@ -105,7 +105,7 @@ def test_asynchronous_copies_of_pageable_memory_wait_where_they_return_late() ->
         made.copy(64, "d2h", memory="pageable", blocking=False, waits=True)
         made.copy(10**6, "h2d", memory="pageable", blocking=False, waits=False)
         made.wait_stream()
-    whats = {each.what for each in summary(made).waits}
+    whats = {wait.what for wait in summary(made).waits}
     assert whats == {"device to host, pageable, async", "stream"}
 
 
@@ -196,7 +196,7 @@ def test_what_is_covered_within_bounds_is_counted_tick_by_tick(
     pairs: list[tuple[int, int]], bounds: list[int]
 ) -> None:
     edges = np.sort(np.array(bounds, np.int64))
-    found = union(pairs).within(edges[:-1], edges[1:])
+    covered = union(pairs).within(edges[:-1], edges[1:])
     there = ticks(pairs)
     expected = [len(there & set(range(start, end))) for start, end in pairwise(edges.tolist())]
-    assert found.tolist() == expected
+    assert covered.tolist() == expected

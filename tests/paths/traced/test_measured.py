@@ -38,7 +38,7 @@ def test_rows_tell_what_a_launch_takes_among_few_and_among_many() -> None:
     ]  # fmt: skip
     calls = alone(dataset([machine(), *rows, *copies]), "native")
     assert calls.launch == pytest.approx(3e-6)
-    assert (calls.each, calls.first) == pytest.approx((4e-6, 1e-6))
+    assert (calls.per_launch, calls.first) == pytest.approx((4e-6, 1e-6))
     assert calls.idle is None
 
 

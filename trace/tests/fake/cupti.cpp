@@ -13,7 +13,6 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <set>
 #include <string_view>

@@ -6,8 +6,7 @@
 //   nvtx                   the first use of NVTX, which loads it, too; prints its answer on stdout
 //   fork                   a child does the rest, and the parent waits for its end
 //   steps FILE             until the file exists, steps that take 200 us by the clock: a launch
-// with
-//                          its kernel, and a blocking copy of 4 bytes
+//                          with its kernel, and a blocking copy of 4 bytes
 //   stamped N              N such steps, whose time stamps are exactly 200 us apart
 //   say TEXT               on stdout
 //   wait FILE              until the file exists

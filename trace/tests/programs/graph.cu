@@ -1,6 +1,5 @@
 // A CUDA graph: data to the GPU, two chains of n kernels side by side, and data back, launched by
 // one call.
-#include <vector>
 
 #include "program.h"
 #include "random.h"

@@ -1,8 +1,6 @@
 #include "program.h"
 
 #include <algorithm>
-#include <cmath>
-#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -10,10 +8,9 @@
 #include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/gpus.h"
 #include "gpucast/records/record_file.h"
-#include "gpucast/records/this_machine.h"
+#include "gpucast/records/records.h"
 #include "gpucast/support/command_line.h"
 #include "gpucast/support/context.h"
-#include "gpucast/support/errors.h"
 #include "gpucast/support/human.h"
 #include "gpucast/support/median.h"
 #include "gpucast/support/number_list.h"

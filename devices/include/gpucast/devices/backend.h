@@ -1,14 +1,7 @@
 // Properties of an engine: this machine's GPUs, or CPU threads in their place.
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "gpucast/records/records.h"
-#include "gpucast/records/this_machine.h"
-#include "gpucast/schema/vocabulary.h"
 #include "gpucast/support/context.h"
 #include "gpucast/support/interface.h"
 

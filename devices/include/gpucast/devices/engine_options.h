@@ -2,13 +2,9 @@
 #pragma once
 
 #include <cstdlib>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "gpucast/support/command_line.h"
 #include "gpucast/support/context.h"
-#include "gpucast/support/errors.h"
 #include "gpucast/support/parse_word.h"
 
 namespace gpucast::devices {

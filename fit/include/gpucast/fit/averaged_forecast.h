@@ -1,16 +1,11 @@
 // Forecasts that average over forms.
 #pragma once
 
-#include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "gpucast/fit/beyond.h"
 #include "gpucast/fit/parallel.h"
-#include "gpucast/fit/student_mixture.h"
 
 namespace gpucast::fit {
 

@@ -21,10 +21,6 @@
 // such term: in published tables it did not improve forecasts of larger sizes.
 #pragma once
 
-#include <Eigen/Core>
-#include <cstdint>
-#include <vector>
-
 #include "gpucast/fit/student_mixture.h"
 
 namespace gpucast::fit {

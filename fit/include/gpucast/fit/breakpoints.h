@@ -1,9 +1,6 @@
 // Breakpoints of a transfer curve, found from timings.
 #pragma once
 
-#include <cstddef>
-#include <vector>
-
 #include "gpucast/fit/observations.h"
 
 namespace gpucast::fit {

@@ -1,4 +1,4 @@
-// Common parts of the processes about forms (scaling/process.h, components/covariance.h).
+// Common parts of the processes about forms (scaling/form_fit.h, components/component_form.h).
 #pragma once
 
 #include <Eigen/Core>
@@ -42,5 +42,12 @@ inline Eigen::MatrixXd correlation(const Eigen::VectorXd& rows, const Eigen::Vec
           .abs();
   return Eigen::MatrixXd((-distance / length).exp())(row.place, column.place);
 }
+
+// A log-normal prior of a positive quantity.
+
+struct LogNormal {
+  double log_median;
+  double log_sd;
+};
 
 }  // namespace gpucast::fit

@@ -10,14 +10,7 @@
 // pure numbers (NumberPrior) are added to the sum, one residual each.
 #pragma once
 
-#include <Eigen/Core>
-#include <array>
-#include <optional>
-#include <vector>
-
 #include "gpucast/fit/evaluate.h"
-#include "gpucast/fit/observations.h"
-#include "gpucast/model/step_model.h"
 
 namespace gpucast::fit {
 
@@ -81,5 +74,11 @@ Estimate estimate(const model::StepModel& model, const Observations& observation
 // Standard deviation of sample i of cell j, from group scale and rounding.
 double sample_sigma(const Observations& observations, const Scales& scales, std::size_t cell,
                     std::size_t sample);
+
+// Non-negative least squares, for start values.
+
+// min |A x - b| over x >= 0 by the active-set method of Lawson & Hanson, Solving Least Squares
+// Problems (1974), chapter 23. Columns that depend on others are left at 0.
+Eigen::VectorXd nnls(const Eigen::MatrixXd& a, const Eigen::VectorXd& b);
 
 }  // namespace gpucast::fit

@@ -2,15 +2,13 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <optional>
-#include <vector>
 
 #include "gpucast/fit/observations.h"
 #include "gpucast/model/step_model.h"
 
 namespace gpucast::fit {
 
-// Fits work in z, the logarithms of the parameters' linear coordinates (parameter.h): times are
+// Fits work in z, the logarithms of the parameters' linear coordinates (term.h): times are
 // then positive whatever z is, and steps are relative.
 Eigen::VectorXd values_from_log(const model::StepModel& model, const Eigen::VectorXd& z);
 
@@ -24,7 +22,7 @@ Eigen::MatrixXd linear_jacobian(const model::StepModel& model, const std::vector
                                 const Eigen::VectorXd& z);
 
 // How times are computed. Most models are linear in the linear coordinates u of their parameters
-// (parameter.h),
+// (term.h),
 //
 //     T_j = T_j(0) + sum_i A_ji u_i
 //

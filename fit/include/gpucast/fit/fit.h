@@ -2,9 +2,7 @@
 // refits of resampled data.
 #pragma once
 
-#include <Eigen/Core>
-#include <cstdint>
-#include <vector>
+#include <span>
 
 #include "gpucast/fit/identify.h"
 #include "gpucast/fit/noise.h"
@@ -45,5 +43,23 @@ struct Fit {
 
 // Throws std::invalid_argument if there is nothing to fit.
 Fit fit(const model::StepModel& model, Observations observations, const std::vector<int>& integers);
+
+// Step times of many (n, N) with their uncertainty, from a fitted model and its replicates.
+
+struct Forecast {
+  std::vector<double> gpu, cpu, com;  // seconds of each term
+  std::vector<double> spread;         // standard deviation of log(T) over replicates, about T
+};
+
+// `n` and `gpus` are pairs: one forecast each. Without replicates the spread is 0.
+Forecast forecast(const model::StepModel& model, const Eigen::VectorXd& values,
+                  const Replicates& replicates, std::span<const double> n,
+                  std::span<const double> gpus, unsigned threads);
+
+// For each n: the share of replicates in which each GPU count is the fastest.
+// Rows: n; columns: `gpus`. Ties go to the smaller count.
+Eigen::MatrixXd best_probability(const model::StepModel& model, const Replicates& replicates,
+                                 std::span<const double> n, std::span<const double> gpus,
+                                 unsigned threads);
 
 }  // namespace gpucast::fit

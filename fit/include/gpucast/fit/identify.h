@@ -14,15 +14,82 @@
 //    include the loss of efficiency of the robust weights (Huber 1981, section 7.6).
 #pragma once
 
-#include <Eigen/Core>
-#include <cstddef>
+#include <Eigen/SVD>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "gpucast/fit/estimate.h"
+#include "gpucast/fit/random.h"
 
 namespace gpucast::fit {
+
+// The Jacobian of the log times in linear coordinates, weighted, scaled and decomposed: the basis
+// of rank, covariance, null space and leverage.
+
+// precision: each cell by the precision of its samples. robust: by their robust weights as well.
+enum class Weighting { precision, robust };
+
+class WeightedJacobian {
+ public:
+  WeightedJacobian(const model::StepModel& model, const Observations& observations,
+                   const Estimate& estimate, Weighting weighting);
+
+  // Norm of each column before scaling, and its divisor: the norm, or 1 for 0. Columns of
+  // parameters without a measurable effect on any step count as 0 from here on.
+  const Eigen::VectorXd& norm() const { return norm_; }
+  const Eigen::VectorXd& scale() const { return scale_; }
+  Eigen::Index rank() const { return rank_; }
+
+  // In scaled coordinates: orthonormal bases of the row space and the null space, one a column.
+  Eigen::MatrixXd row_space() const { return svd_.matrixV().leftCols(rank_); }
+  Eigen::MatrixXd null_space() const {
+    return svd_.matrixV().rightCols(svd_.matrixV().cols() - rank_);
+  }
+  Eigen::VectorXd singular_values() const { return svd_.singularValues().head(rank_); }
+
+  // Diagonal of the hat matrix: the fit's degrees of freedom in each cell.
+  Eigen::VectorXd leverage() const {
+    return svd_.matrixU().leftCols(rank_).rowwise().squaredNorm();
+  }
+
+ private:
+  Eigen::VectorXd norm_;
+  Eigen::VectorXd scale_;
+  Eigen::JacobiSVD<Eigen::MatrixXd> svd_;
+  Eigen::Index rank_ = 0;
+};
+
+// Directions in which the parameters can change without changing any fitted time.
+//
+// If the data do not distinguish parameters, one set of values is as good as another, and a
+// forecast that depends on them (an extrapolation) must not depend on where a solver happened to
+// stop. Times are linear in the linear coordinates u and every coefficient is positive, so the
+// equally good sets form a bounded polytope {u > 0} in the null space. The point estimate is its
+// centre, and each bootstrap replicate takes a random point of its own: ignorance becomes width.
+
+class NullSpace {
+ public:
+  // The null space at `z`. Parameters that no cell depends on are left out: nothing bounds them.
+  NullSpace(const model::StepModel& model, const Observations& observations,
+            const Estimate& estimate);
+
+  Eigen::Index dimension() const { return directions_.cols(); }
+
+  // A random point after `steps` of hit-and-run (Smith 1984) from z. Points that would change a
+  // fitted time, which is possible with nonlinear terms (occupancy), are rejected.
+  Eigen::VectorXd wander(const Eigen::VectorXd& z, int steps, Random& random) const;
+
+  // Mean of many such points.
+  Eigen::VectorXd centre(const Eigen::VectorXd& z) const;
+
+ private:
+  bool equivalent(const Eigen::VectorXd& u) const;
+
+  const model::StepModel& model_;
+  const std::vector<Cell>& cells_;
+  Eigen::VectorXd log_fit_;
+  Eigen::MatrixXd directions_;  // in linear coordinates, one per column
+};
 
 struct Combination {
   std::vector<std::pair<std::size_t, double>> terms;  // (parameter index, coefficient of u)

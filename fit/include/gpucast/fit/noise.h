@@ -22,13 +22,9 @@
 // F = [SS along them / d] / [SS_pe / (N - J)] (an added-variable test, same book, section 6.1).
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <string>
-#include <vector>
 
 #include "gpucast/fit/estimate.h"
-#include "gpucast/fit/observations.h"
 
 namespace gpucast::fit {
 

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <compare>
-#include <cstddef>
 #include <ranges>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "gpucast/model/transfer_curve.h"
 

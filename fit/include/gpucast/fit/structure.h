@@ -1,7 +1,7 @@
 // The structural integer (k of the wave term): all values are tried, and the profile is kept.
 #pragma once
 
-#include <vector>
+#include <cstdint>
 
 #include "gpucast/fit/estimate.h"
 
@@ -39,5 +39,20 @@ std::vector<int> default_integers(const model::StepModel& model, int largest_k);
 Profile profile(const model::StepModel& model, const Observations& observations,
                 const std::vector<int>& integers, double tolerance = 1e-10,
                 Times times = Times::formulas);
+
+// Errors of candidate models on held-out cells; the structure is selected again each time.
+
+struct Candidate {
+  model::StepModel model;
+  std::vector<int> integers;
+};
+
+// errors[c][s]: |log(forecast / median measured)| of candidate c at step cell s (in the order of
+// observations.cells(), step cells only) when the cell's fold was left out. Folds hold whole cells,
+// chosen at random by `seed`; observations other than steps are always kept. Infinity if a fold
+// leaves too few data.
+std::vector<std::vector<double>> cross_validate(const std::vector<Candidate>& candidates,
+                                                const Observations& observations, std::size_t folds,
+                                                std::uint64_t seed, unsigned threads);
 
 }  // namespace gpucast::fit

@@ -1,12 +1,6 @@
 // A GPU as a Device.
 #pragma once
 
-#include <cuda_runtime.h>
-
-#include <memory>
-#include <span>
-#include <vector>
-
 #include "engine/engine.h"
 #include "gpucast/devices/cuda/resources.h"
 #include "kernels/cuda/launch.h"

@@ -1,11 +1,8 @@
 // The GPUs of this machine, or those that the CUDA runtime presents.
-#include <cuda_runtime.h>
 
 #include <algorithm>
-#include <memory>
 #include <stdexcept>
 #include <type_traits>
-#include <vector>
 
 #include "engine/cuda/cuda_device.h"
 #include "gpucast/devices/cuda/gpus.h"

@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "engine/cuda/cuda_device.h"
 #include "gpucast/devices/cuda/gpus.h"

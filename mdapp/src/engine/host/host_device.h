@@ -3,15 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "engine/engine.h"
 #include "gpucast/devices/clock.h"
 #include "gpucast/devices/host/worker.h"
 #include "kernels/host/host_kernels.h"
 #include "physics/integrator.h"
-#include "physics/motion.h"
 
 namespace gpucast::mdapp::host {
 

@@ -1,16 +1,14 @@
 // CPU cores as devices.
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 #include <latch>
 #include <memory>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "engine/host/host_device.h"
-#include "gpucast/records/this_machine.h"
+#include "gpucast/records/records.h"
 
 namespace gpucast::mdapp {
 namespace host {

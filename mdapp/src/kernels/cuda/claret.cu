@@ -1,7 +1,6 @@
 // The paper's kernel: one thread per particle over all pairs, positions staged block by block in
 // shared memory, constants of each pair of types from a table, IEEE square root and division.
 #include "kernels/cuda/launch.h"
-#include "kernels/pair_sum.h"
 
 namespace gpucast::mdapp::cuda {
 namespace {

@@ -4,12 +4,8 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
 #include "engine/device.h"
 #include "kernels/pair_sum.h"
-#include "physics/motion.h"
-#include "physics/particle.h"
 
 namespace gpucast::mdapp::cuda {
 

@@ -8,11 +8,9 @@
 // the last wave of blocks would leave much of it idle, the sum over j is split over blocks; the
 // block that arrives last adds up the parts, always in the same order.
 #include <algorithm>
-#include <cmath>
 
 #include "gpucast/devices/cuda/resources.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/pair_sum.h"
 #include "physics/math.h"
 
 namespace gpucast::mdapp::cuda {

@@ -1,6 +1,5 @@
 #include "kernels/host/host_kernels.h"
 #include "kernels/host/vector_kernel.h"
-#include "kernels/pair_sum.h"
 
 namespace gpucast::mdapp::host {
 namespace {

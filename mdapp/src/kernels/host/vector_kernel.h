@@ -17,7 +17,6 @@
 #include <cmath>
 
 #include "kernels/host/host_kernels.h"
-#include "kernels/pair_sum.h"
 
 namespace gpucast::mdapp::host {
 

@@ -1,8 +1,5 @@
 #include <algorithm>
-#include <map>
-#include <memory>
 #include <ranges>
-#include <vector>
 
 #include "engine/cuda/open.h"
 

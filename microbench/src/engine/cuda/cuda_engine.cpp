@@ -3,7 +3,6 @@
 
 #include "engine/cuda/open.h"
 #include "engine/numa.h"
-#include "gpucast/devices/cuda/gpus.h"
 #include "gpucast/support/parse_word.h"
 
 namespace gpucast::microbench {

@@ -1,5 +1,3 @@
-#include <map>
-#include <vector>
 
 #include "engine/cuda/open.h"
 #include "engine/loop.h"

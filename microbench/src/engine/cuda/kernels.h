@@ -1,10 +1,6 @@
 // Functions that launch the kernels.
 #pragma once
 
-#include <cuda_runtime.h>
-
-#include <cstdint>
-
 #include "engine/loop.h"
 #include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/resources.h"

@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <map>
-#include <memory>
 
 #include "engine/cuda/open.h"
 

@@ -1,7 +1,6 @@
 #include "engine/cuda/open.h"
 
 #include <algorithm>
-#include <array>
 
 #include "engine/numa.h"
 

@@ -2,25 +2,14 @@
 // kept between measurements (pinning a gigabyte takes a second), streams, gates.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <atomic>
 #include <compare>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "engine/cuda/kernels.h"
 #include "engine/engine.h"
-#include "gpucast/devices/clock.h"
 #include "gpucast/devices/cuda/gpus.h"
-#include "gpucast/devices/cuda/resources.h"
 #include "gpucast/support/human.h"
 
 namespace gpucast::microbench::cuda {

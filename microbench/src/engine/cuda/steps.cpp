@@ -1,11 +1,6 @@
-#include <algorithm>
-#include <cstddef>
 #include <cstring>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <tuple>
-#include <vector>
 
 #include "engine/cuda/open.h"
 #include "gpucast/support/median.h"

@@ -1,20 +1,12 @@
 // CPU threads as devices: copies between ordinary memory, so that every machine has a path to
 // measure.
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstddef>
 #include <cstring>
-#include <fstream>
 #include <map>
-#include <vector>
 
 #include "engine/engine.h"
-#include "engine/loop.h"
 #include "engine/numa.h"
-#include "gpucast/devices/clock.h"
 #include "gpucast/devices/host/worker.h"
-#include "gpucast/records/this_machine.h"
+#include "gpucast/records/records.h"
 
 namespace gpucast::microbench {
 namespace {

@@ -2,13 +2,9 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "gpucast/model/terms.h"
-#include "gpucast/model/transfer_curve.h"
 
 namespace gpucast::model {
 

@@ -1,15 +1,24 @@
 // The three parts of a step time T = T_gpu + T_cpu + T_com, each given by a term: the time that N
 // GPUs need side by side for a step's work; the host's computation; and the additional time for
 // transfers and kernel launches.
+//
+// The catalogue: every term that there is. The order is that of tables and of the search for a
+// model; the first communication term of a schedule is its plain form.
 #pragma once
 
 #include <variant>
-#include <vector>
 
-#include "gpucast/model/catalogue.h"
-#include "gpucast/model/transfer_curve.h"
+#include "gpucast/model/terms/com.h"
+#include "gpucast/model/terms/cpu.h"
+#include "gpucast/model/terms/gpu.h"
 
 namespace gpucast::model {
+
+using GpuTerm = std::variant<Wave, Occupancy, Work, Neighbours>;
+using CpuTerm = std::variant<Linear, Affine, Bent, None>;
+using ComTerm = std::variant<StarSerial, StarAsync, Allgather, Mpi, StarSerialPoll, StarAsyncPoll,
+                             StarAsyncTurns, AllgatherQueue, Halo, StarSerialHide, StarAsyncQueue,
+                             AllgatherOnce>;
 
 // A GPU or CPU term has
 //

@@ -18,12 +18,9 @@
 // L, the S and the 1 / B_i. No breakpoint gives the straight line back.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <string>
-#include <vector>
 
-#include "gpucast/model/parameter.h"
+#include "gpucast/model/term.h"
 #include "gpucast/schema/vocabulary.h"
 
 namespace gpucast::model {

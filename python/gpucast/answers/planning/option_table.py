@@ -23,8 +23,8 @@ from gpucast.answers.planning.replicates import (
     with_shares,
 )
 from gpucast.answers.planning.request import Machine, Request
-from gpucast.model.choosing import deviations
 from gpucast.model.fitted import Model
+from gpucast.model.forecasting import deviations
 from gpucast.model.intervals import Array
 
 HOUR = 3600.0

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpucast.answers.caveats import caveats
-from gpucast.answers.planning.buying import buying
-from gpucast.answers.planning.choices import Choices, choose, compare, fronts
 from gpucast.answers.planning.isoefficiency import break_even_sizes, iso_efficiency_sizes
-from gpucast.answers.planning.jobs import copies_of, jobs_of
+from gpucast.answers.planning.jobs import Choices, choose, compare, copies_of, fronts, jobs_of
 from gpucast.answers.planning.option_table import OptionTable, make
-from gpucast.answers.planning.purchase import decided
+from gpucast.answers.planning.purchase import buying, decided
 from gpucast.answers.planning.reading import of_values, read
 from gpucast.answers.planning.request import Machine, Request
 from gpucast.answers.planning.schedule import mix_answer, mix_of

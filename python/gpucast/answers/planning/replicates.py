@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from gpucast.model.adjustments import Sharing
 from gpucast.model.asked import outer
-from gpucast.model.choosing import deviations
 from gpucast.model.fitted import Model
+from gpucast.model.forecasting import deviations
 from gpucast.model.intervals import Z90, Array, Interval, at_most
 from gpucast.model.sharing import ratio_draws
 

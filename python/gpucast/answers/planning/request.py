@@ -230,8 +230,8 @@ class Job:
 
     def units_of_step(self, gpus: Array) -> Array:
         """Tokens or samples that a step takes; NaN where the length is in neither."""
-        each = (self.sequence or 1.0) if self.tokens is not None else 1.0
-        return self.sizes(gpus) * (each if self.unit else np.nan)
+        factor = (self.sequence or 1.0) if self.tokens is not None else 1.0
+        return self.sizes(gpus) * (factor if self.unit else np.nan)
 
     def length(self, gpus: Array) -> Array:
         """Steps of one simulation on each GPU count."""

@@ -1,7 +1,7 @@
-"""Other programs' files, read into records and written from them: one module a format.
+"""Other programs' files, read into records and written from them: one module for each format.
 
-To add a format, drop a module in here that has a tuple ``FORMATS``; ``gpucast import`` and every
-command that takes data then detect it, and ``gpucast data export`` offers it where it can write.
+To add a format, add a module here with a tuple ``FORMATS``: ``gpucast import`` and every command
+that takes data detect it, and ``gpucast data export`` offers it if it can be written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gpucast.util.remarks import Remark
 from gpucast.util.units import parse_timestep
 
 UNNAMED = "imported"
-"""Machine of records whose file names none."""
+"""Machine of records whose file names no machine."""
 
 
 def stated(
@@ -37,13 +37,13 @@ def stated(
     read: Callable[[str, str], object] | None = None,
     **more: Any,
 ) -> Any:
-    """A field that users state; commands make an option of it.
+    """A field that users state; commands have an option for it.
 
     Args:
-        text: what it is for.
-        names: of its option, where they are not the field's.
-        read: makes the value of the option's text, given its name for messages.
-        more: what the option has besides, such as ``min``.
+        text: its help.
+        names: of its option, if they differ from the field's name.
+        read: converts the option's text to a value; the second argument is the option's name.
+        more: other settings of the option, such as ``min``.
     """
     described = {"help": text, "names": names, "read": read, "more": more}
     if default is dict:
@@ -59,22 +59,21 @@ def _columns(text: str, option: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Options:
-    """What a file of another program does not say itself; None: nobody said.
+    """What the user states about a file of another program; None: not stated.
 
     Attributes:
         timestep: s.
-        columns: names of a table's columns by what they hold: ``{"n": "atoms"}``; a unit after a
-            colon.
-        gpus, size: of the file that is read; ``gpus_of_files``, ``size_of_files``: of one file
-            after another, or one for all.
-        overrule: whether GPUs and sizes stated win over what the log says.
+        columns: names of a table's columns by role: ``{"n": "atoms"}``; a unit follows a colon.
+        gpus, size: of the file being read; ``gpus_of_files``, ``size_of_files``: of each file in
+            turn, or one for all.
+        overrule: whether stated GPUs and sizes override those in the log.
         whose: who states them, for messages.
     """
 
     columns: Mapping[str, str] = stated(
-        "A table's columns, where their names do not tell: n=atoms,gpus=devices,seconds=run:us; "
-        "seconds=*:ms of all times below GPU counts. Also time or rate (seconds in other units: "
-        "ms, steps/s, samples/s, ns/day, hours/ns), steps (of a row, where its time is of all of "
+        "A table's columns, if their names do not tell: n=atoms,gpus=devices,seconds=run:us; "
+        "seconds=*:ms for all times below GPU counts. Also time or rate (seconds in other units: "
+        "ms, steps/s, samples/s, ns/day, hours/ns), steps (of a row, if its time covers all of "
         "them), timestep, nodes, ranks, program, case, machine, gpu_type, instances, repeat (*: "
         "rows are repetitions whatever other columns say); gpus=nodes*4.",
         dict,
@@ -86,34 +85,34 @@ class Options:
         read=parse_timestep,
         metavar="TIME",
     )
-    program: str | None = stated("What ran, where the file does not say.")
-    case: str | None = stated("Input, cutoff, precision, ..., where the file does not say.")
-    unit: str | None = stated("What n counts (atoms, cells), where the file does not say.")
+    program: str | None = stated("What ran, if the file does not state it.")
+    case: str | None = stated("Input, cutoff, precision, ..., if the file does not state it.")
+    unit: str | None = stated("What n counts (atoms, cells), if the file does not state it.")
     decimal: Literal["point", "comma"] | None = stated(
-        "How a table writes decimals, where its numbers do not tell."
+        "How a table writes decimals, if its numbers do not tell."
     )
-    sheet: str | None = stated("Sheet of a workbook, of several.")
+    sheet: str | None = stated("Sheet of a workbook, if several have tables.")
     gpus: int | None = None
     gpus_of_files: tuple[int, ...] | None = stated(
-        "GPUs of runs whose log does not say or leaves it unclear; for several files a list, one "
-        "of each.",
+        "GPUs of runs whose log does not state them or is unclear; for several files a list, one "
+        "entry for each.",
         None,
         "--gpus",
         read=whole_each,
         metavar="LIST",
     )
     steps: int | None = stated(
-        "Steps of each run, where a log or table says the time of the whole run only (1: a run is "
+        "Steps of each run, if a log or table has the time of the whole run only (1: a run is "
         "the step), or of each time that --regex finds.",
         min=1,
     )
     gpus_per_node: int | None = stated(
-        "GPUs of each node, where a log or table says the nodes only.", min=1
+        "GPUs of each node, if a log or table states nodes only.", min=1
     )
     size: float | None = None
     size_of_files: tuple[float, ...] | None = stated(
-        "Size of runs whose log does not say it: 1e6, 5M, 64x64x128, R02B09; for several files a "
-        "list, one of each.",
+        "Size of runs whose log does not state it: 1e6, 5M, 64x64x128, R02B09; for several files "
+        "a list, one entry for each.",
         None,
         "-n",
         "--size",
@@ -121,12 +120,12 @@ class Options:
         metavar="LIST",
     )
     size_of: Literal["all", "gpu"] | None = stated(
-        "What -n is the size of: all GPUs together, or each of them, so that n grows with them "
+        "Whether -n is the size of all GPUs together or of each, so that n grows with them "
         "(weak scaling, the batch of each GPU)."
     )
     from_name: str | None = stated(
-        "Finds in a log's file name what the log does not say, or wrongly: named groups n, gpus, "
-        "nodes, ranks, case, program, as in '(?P<gpus>[0-9]+)gpu'.",
+        "Finds in a log's file name what the log does not state or has wrong: named groups n, "
+        "gpus, nodes, ranks, case, program, as in '(?P<gpus>[0-9]+)gpu'.",
         metavar="REGEX",
     )
     regex: str | None = stated(
@@ -135,33 +134,33 @@ class Options:
         metavar="REGEX",
     )
     range_name: str | None = stated(
-        "NVTX range that is a step of a trace; kernel:NAME: from one launch of it to the next.",
+        "NVTX range that is a step of a trace; kernel:NAME: from one launch to the next.",
         None,
         "--range",
         metavar="NAME",
     )
     every_run: bool = stated(
-        "Take all runs of one size in a log, not the last alone.", False, "--every-run"
+        "Take all runs of one size in a log, not only the last.", False, "--every-run"
     )
     block: int | None = stated(
         "Threads a block of the steps' kernel; occupancy needs it and --sms.", min=1
     )
-    path: str = stated("How the GPUs are reached, where the file does not say.", "native")
+    path: str = stated("How the GPUs are reached, if the file does not state it.", "native")
     schedule: str | None = stated(
-        "How steps of gpucast's own programs move data, where the file does not say: "
+        "How steps of gpucast's own programs move data, if the file does not state it: "
         "star-serial, star-async, allgather or mpi."
     )
-    kernel: str | None = stated("Label of the steps' kernel, where the file does not say.")
+    kernel: str | None = stated("Label of the steps' kernel, if the file does not state it.")
     machine: str = stated("Id of the machine; the same for files of the same machine.", UNNAMED)
     bytes: int = stated("Buffer size (bytes) of nvbandwidth's copies.", 512 * 2**20, min=1)
     overrule: bool = False
     whose: str = "the option"
 
     def of_file(self, number: int, count: int) -> Options:
-        """For one of several files, by its number from 0.
+        """Return the options for one of several files, by its number from 0.
 
         Raises:
-            InputError: neither one size, or GPU count, is stated nor one for each file.
+            InputError: the number of sizes or GPU counts is neither 1 nor the number of files.
         """
         told: dict[str, Any] = {}
         listed = ("gpus", self.gpus_of_files, "--gpus"), ("size", self.size_of_files, "-n")
@@ -181,10 +180,9 @@ class Imported:
     Attributes:
         entries: records of ``Options.machine``.
         machine: fields of a machine record that the file states, as JSON.
-        remarks: what one must know of them.
-        notes: what was understood and what left out, where that is no reason to worry; one line
-            each.
-        nodes: how many runs had of whose GPUs ``Options.gpus`` is the count.
+        remarks: what users must know about the records.
+        notes: what was understood and what was left out for good reasons; one line each.
+        nodes: numbers of nodes of the runs that got their GPU count from ``Options.gpus``.
     """
 
     entries: list[Entry]
@@ -203,10 +201,10 @@ class Format:
         what: what it is, in a few words.
         detect: whether a text is of this format; never raises.
         read: ``read(text, file, options)``; ``file`` is a name for messages. Raises InputError.
-        write: a dataset as a text of this format, or None where the format is only read.
-        log: whether it is what a program prints: in any encoding, and known by words that no table
-            has.
-        rank: of several that a text may be of, the least is taken.
+        write: converts a dataset to a text of this format; None if the format is only read.
+        log: whether it is a program's output: in any encoding, recognized by words that tables
+            do not have.
+        rank: if a text may be of several formats, that of lowest rank is taken.
         binary: whether it is no text: ``detect`` and ``read`` then take bytes.
     """
 
@@ -222,14 +220,14 @@ class Format:
 
 @dataclass(frozen=True)
 class PathFormat:
-    """How to recognise and read what is known by its files, not by one content; of other layers.
+    """How to recognise and read a format by its files rather than its content; of other layers.
 
     Attributes:
-        name, what: as of a ``Format``.
+        name, what: as in ``Format``.
         detect: whether a file or folder is of this format; never raises.
         read: ``read(path, options)``. Raises InputError.
-        together: ``together(imported, options)``: each of several that were read, as the others
-            make it. Raises InputError whose ``file`` is of one of them.
+        together: ``together(imported, options)``: interprets several read files in the light of
+            one another. Raises InputError whose ``file`` is one of them.
     """
 
     name: str
@@ -244,20 +242,20 @@ AnyFormat = Format | PathFormat
 
 
 def formats() -> dict[str, Format]:
-    """All formats that are text, by name."""
+    """Return all text formats by name."""
     return {form.name: form for form in all_formats() if not form.binary}
 
 
 def described() -> str:
-    """What can be read, in a few words each."""
+    """Return a short description of each format."""
     return "; ".join(form.what for form in all_formats())
 
 
 def read_file(path: str, options: Options, name: str | None = None) -> tuple[Imported, Format]:
-    """Read a file of any format; which one is told by its content, or by ``name``.
+    """Read a file of any format, detected from its content or given by ``name``.
 
     Raises:
-        InputError: the file cannot be read, is of no known format, or is wrong.
+        InputError: the file cannot be read, has no known format, or is wrong.
     """
     content = read_bytes(path)
     if not content.strip():
@@ -292,8 +290,8 @@ def _unknown(content: bytes) -> str:
         way = f"if it is a log, this may read it: {made}"
     elif names:
         way = (
-            f"of its columns {', '.join(names)} say which are what: "
-            "--columns n=COLUMN,gpus=COLUMN,seconds=COLUMN:UNIT"
+            "name its columns with --columns n=COLUMN,gpus=COLUMN,seconds=COLUMN:UNIT; it has "
+            f"{', '.join(names)}"
         )
     else:
         way = (
@@ -306,28 +304,28 @@ def _unknown(content: bytes) -> str:
 _MONITORED = re.compile(
     r"utili[sz]ation[._ ]?gpu|gpu[._ -]?util|DCGM_FI_|nvidia_smi_|nvidia_gpu_duty_cycle", re.I
 )
-"""Names in exports of nvidia-smi, DCGM and exporters for Prometheus."""
+"""Names in the exports of nvidia-smi, DCGM and exporters for Prometheus."""
 
 
 def of_utilization(text: str) -> str | None:
-    """What to say to those who bring a monitor's export of GPU utilization for step times; None:
-    it is none."""
+    """Return the message for a monitor's export of GPU utilization, which has no step times; None
+    for other texts."""
     if not _MONITORED.search(text):
         return None
     return (
-        "holds GPU utilization, which tells no step time: a GPU is busy in slow steps as in fast "
-        "ones; needed are the size n, the GPU count and the time of a step, or steps or samples a "
-        "second, as the program's own log says them"
+        "holds GPU utilization, which does not tell step times: a GPU may be busy in slow steps, "
+        "too; needed are the size n, the GPU count and the time of a step, or steps or samples a "
+        "second, as the program's own log has them"
     )
 
 
 def recognized(
     content: bytes, file: str, options: Options, name: str | None = None
 ) -> Format | None:
-    """The format of a file's content, or that of this name; None: none that is known.
+    """Return the format of a file's content, or that of this name; None if unknown.
 
     Raises:
-        InputError: it holds what needs no import, or is no text.
+        InputError: the file needs no import, or is not text.
     """
     known = all_formats()
     if name is not None:
@@ -358,17 +356,17 @@ def recognized(
 
 
 _LOOKED_AT = 65536
-"""Bytes of a file of no known format that are searched for what it is."""
+"""Bytes of a file of no known format that are searched for clues."""
 
 PATTERN = "regex"
-"""Name of the format of texts whose runs the user's regular expression finds."""
+"""Name of the format of texts whose runs ``--regex`` finds."""
 
 
 def printed(content: bytes) -> str:
-    """What a program printed, as text: bytes in any encoding, lines in any system's way.
+    """Return a program's output as text, whatever its encoding and line ends.
 
-    Names and messages in other encodings than UTF-8 are lost; numbers and keywords are not. Ranks
-    that launchers put before every line are left out.
+    In encodings other than UTF-8, names and messages are lost, but no numbers or keywords. Ranks
+    that launchers put before each line are removed.
     """
     wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     text = content.decode("utf-16" if wide else "utf-8-sig", errors="replace")
@@ -380,11 +378,11 @@ def printed(content: bytes) -> str:
 
 
 _RANK = re.compile(r"\[[0-9]+,[0-9]+\]<std(?:out|err)>: ?|(?:[0-9]+:(?: |$))+")
-"""What launchers put before each line of a process: ``srun -l``, ``mpirun --tag-output``."""
+"""Prefixes of the lines of a process: ``srun -l``, ``mpirun --tag-output``."""
 
 
 def holds_records(content: bytes) -> bool:
-    """Whether a file's content is records of ours, as far as its beginning shows."""
+    """Return whether a file's content begins like gpucast records."""
     return b'"gpucast.record/' in content[:4096]
 
 
@@ -394,7 +392,7 @@ MODEL_MARK = '"gpucast.model/'
 
 @cache
 def all_formats() -> tuple[Format, ...]:
-    """All formats that files' contents tell."""
+    """Return all formats that are detected from a file's content."""
     known: list[Format] = []
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         known += getattr(importlib.import_module(module.name), "FORMATS", ())
@@ -409,14 +407,14 @@ def entry(
     file: str,
     line: int | None = None,
 ) -> Entry:
-    """A record of ``options.machine`` from its JSON object. Raises InputError."""
+    """Return a record of ``options.machine`` from its JSON object. Raises InputError."""
     record = jsonl.record({**value, "machine": options.machine}, file=file, line=line)
     assert not isinstance(record, Machine)
     return record
 
 
 def check_single_machine(data: Dataset, records: Sequence[Measurement], kind: str) -> None:
-    """Raise InputError where there are no records, or records of several machines."""
+    """Raise InputError if there are no records, or records of several machines."""
     machines = list(dict.fromkeys(record.machine for record in records))
     if not machines:
         raise InputError(f"holds no {kind} records", file=data.name)
@@ -427,9 +425,9 @@ def check_single_machine(data: Dataset, records: Sequence[Measurement], kind: st
 
 
 def check_single_kind(data: Dataset, but: Collection[str] = ()) -> None:
-    """Raise InputError where steps that differ in kind alone would become repetitions.
+    """Raise InputError if steps of different kinds would become repetitions.
 
-    ``but``: fields that the format has a word for.
+    ``but``: fields that the format can express.
     """
     for name in KIND:
         if name not in but:
@@ -443,21 +441,21 @@ GPUS_OF_NODE = {
     "horeka": 4, "selene": 8, "eos": 8, "dgx a100": 8, "dgx h100": 8, "dgx h200": 8, "dgx 1": 8,
     "dgx 2": 16, "p4d.24xlarge": 8, "p5.48xlarge": 8,
 }  # fmt: skip
-"""GPUs of the nodes of machines that are known by name, where cards are not counted in halves."""
+"""GPUs per node of machines known by name, without those whose cards count as two GPUs each."""
 
 
 def gpus_of_node(options: Options) -> int | None:
-    """GPUs of each node, as the user says, or as those of a machine of this name have."""
+    """Return the GPUs of each node, as stated or by the machine's name."""
     name = re.sub(r"[\s_-]+", " ", options.machine.casefold())
     return options.gpus_per_node or GPUS_OF_NODE.get(name)
 
 
 FLAT = 0.85
-"""The share of the time on the fewest GPUs that the most take, where steps do not scale at all."""
+"""Steps do not scale if the most GPUs take more than this share of the fewest GPUs' time."""
 
 
 def are_flat(entries: Iterable[Entry]) -> bool:
-    """Whether steps of the same size take as long on twice the GPUs, or more."""
+    """Return whether steps of the same size take as long on at least twice the GPUs."""
     sizes: dict[object, dict[int, float]] = {}
     for step in entries:
         if isinstance(step, Step):
@@ -468,19 +466,19 @@ def are_flat(entries: Iterable[Entry]) -> bool:
 
 
 def check_size_of(entries: Iterable[Entry], options: Options) -> None:
-    """Raise InputError where a size that was stated may be that of each GPU."""
+    """Raise InputError if a stated size may be that of each GPU."""
     sizes = set(options.size_of_files or ())
     stated = [step for step in entries if isinstance(step, Step) and step.n in sizes]
     if options.size_of is None and are_flat(stated):
         raise InputError(
-            f"times do not change with the GPU count: is {stated[0].n:g} the size of each GPU? "
-            "import with --size-of gpu if it is, with --size-of all if not",
+            f"times do not change with the GPU count: if {stated[0].n:g} is the size of each GPU, "
+            "import with --size-of gpu; if not, with --size-of all",
             field="-n",
         )
 
 
 def check_gpus_of_all(options: Options, nodes: Collection[int], file: str) -> None:
-    """Raise InputError where ``gpus`` would be the count of runs on several numbers of nodes."""
+    """Raise InputError if ``gpus`` would apply to runs on several numbers of nodes."""
     gpus = options.gpus
     if gpus is not None and len(set(nodes)) > 1:
         counts = ", ".join(map(str, sorted(set(nodes))))
@@ -493,7 +491,7 @@ def check_gpus_of_all(options: Options, nodes: Collection[int], file: str) -> No
 
 
 def _text(content: bytes, path: str) -> str:
-    # Spreadsheet programs call UTF-16 "Unicode text".
+    # In spreadsheet programs, "Unicode text" is UTF-16.
     wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
         text = content.decode("utf-16" if wide else "utf-8-sig")

@@ -1,4 +1,4 @@
-"""Tables of steps and transfers as CSV, which ``data export`` writes and any such table is read as.
+"""Tables of steps and transfers as CSV, as ``data export`` writes and ``import`` reads them.
 
 ``gpucast.data.formats.tables`` reads them; this module recognizes and writes them.
 """
@@ -61,7 +61,7 @@ def write_transfers(data: Dataset) -> str:
     transfers = expressible(data)
     if data.transfers and not transfers:
         raise InputError(
-            "all transfers are concurrent, invalid or made by kernels, which this CSV cannot say",
+            "all transfers are concurrent, invalid or made by kernels: CSV cannot express them",
             file=data.name,
         )
     check_single_machine(data, transfers, "transfer")

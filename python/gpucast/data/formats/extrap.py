@@ -135,7 +135,7 @@ def _imported(samples: Iterable[Sample], file: str, options: Options) -> Importe
         raise InputError(f"holds no step times: metric seconds or time; there are: {there}",
                          file=file)  # fmt: skip
     for metric, count in others.items():
-        text = f"metric {metric!r} ({count} values) is no time in seconds and was left out"
+        text = f"metric {metric!r} ({count} values) is not a time in seconds and was left out"
         entries.append(entry(options, {"kind": "note", "text": text}, file=file))
     remarks = [
         remark(Kind.LEFT_OUT, f"{file}: metric {metric!r} was left out", about=metric)
@@ -336,7 +336,7 @@ def _numbers(words: list[str], error: Callable[..., InputError], field: str) -> 
     try:
         return [float(word) for word in words]
     except ValueError:
-        raise error("holds something that is no number", field=field) from None
+        raise error("holds something that is not a number", field=field) from None
 
 
 FORMATS = (

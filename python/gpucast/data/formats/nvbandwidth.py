@@ -111,14 +111,14 @@ def _understood(name: str, matrix: list[list[str]]) -> tuple[str, str, Iterable[
         return "local", "copy", [((gpu, gpu), [], rate) for gpu, rate in of_gpus.items()]
     test = _TEST.fullmatch(name)
     if test is None:
-        raise _UnclearError("it is no copy between two places that gpucast knows")
+        raise _UnclearError("it is not a copy between two places that gpucast knows")
     by_kernel, both = test["by"] == "sm", test["both"] is not None
     if by_kernel and both:
         raise _UnclearError("what a bidirectional kernel copy's rate counts differs by version")
     engine = "kernel" if by_kernel else "copy"
     if test["what"] == "device_to_device":
         if test["mode"] is None:
-            raise _UnclearError("it says neither read nor write")
+            raise _UnclearError("its name says neither read nor write")
         has_sums = both and len(matrix) == 3 * columns
         _check_rows(matrix, 3 * columns if has_sums else columns)
         return "peer", engine, _pairs(matrix, test["mode"] == "_read", both)
@@ -161,7 +161,7 @@ def _check_rows(matrix: list[list[str]], rows: int) -> None:
 def _matrix(test: dict[str, object]) -> list[list[str]]:
     matrix = test.get("bandwidth_matrix")
     if "GB/s" not in str(test.get("bandwidth_description")):
-        raise _UnclearError(f"its unit is no GB/s: {_line(test.get('bandwidth_description'))}")
+        raise _UnclearError(f"its unit is not GB/s: {_line(test.get('bandwidth_description'))}")
     if (
         not isinstance(matrix, list)
         or not matrix

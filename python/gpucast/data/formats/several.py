@@ -159,12 +159,12 @@ def check_stated(options: Options) -> None:
         compiled(options.from_name, "--from-name", NAMES)
     size, gpus = options.size, options.gpus
     if size is not None and not SMALLEST_N <= size <= LARGEST_N:
-        raise InputError(f"{size:g} is no size: greater than 0, at most 1e18", field="-n")
+        raise InputError(f"{size:g} is not a size greater than 0 and up to 1e18", field="-n")
     for count, option in (gpus, "--gpus"), (options.gpus_per_node, "--gpus-per-node"):
         if count is not None and not 1 <= count <= LARGEST_GPUS:
-            raise InputError(f"{count} is no number of GPUs: 1 to {LARGEST_GPUS}", field=option)
+            raise InputError(f"{count} is not a GPU count from 1 to {LARGEST_GPUS}", field=option)
     if gpus is not None and options.gpus_per_node is not None:
-        raise InputError("is beside --gpus; state one of them", field="--gpus-per-node")
+        raise InputError("conflicts with --gpus; give one of them", field="--gpus-per-node")
 
 
 def _together(read: Iterable[Read]) -> list[str]:
@@ -193,8 +193,8 @@ def _models(read: Iterable[Read]) -> list[str]:
         del one.imported.machine["gpus"]
     first, second, *_ = models.values()
     return [
-        f"{second}: names other GPUs than {first}: if these are several machines, import each "
-        "apart, with --machine"
+        f"{second}: names other GPUs than {first}; if they are different machines, import each "
+        "separately, with --machine"
     ]
 
 
@@ -273,9 +273,9 @@ def _left_out(failed: dict[str, InputError]) -> list[str]:
     lines = []
     if unclear:
         options = " and ".join(dict.fromkeys(str(error.field) for error in unclear.values()))
-        lines.append(f"left out until {options} says more: {_listed(unclear)}")
+        lines.append(f"left out until {options} is given: {_listed(unclear)}")
     if wrong:
-        lines.append(f"left out, for they cannot be read: {_listed(wrong)}")
+        lines.append(f"left out because they cannot be read: {_listed(wrong)}")
     return lines
 
 

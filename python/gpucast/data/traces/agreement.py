@@ -102,7 +102,7 @@ def _repeats(shape: Shape, longest: Shape) -> int:
         if abs(launches / times - 1) <= WHOLE and times <= MOST_REPEATS and waits >= 0.9 * times:
             return times
     raise InputError(
-        f"what repeats is not one step of the program in all traces: {_in_words(shape)} here, "
+        f"the repeating part is not one step in all traces: {_in_words(shape)} here, "
         f"{_in_words(longest)} in {longest.file}; say what a step is by --range NAME (an NVTX "
         "range) or --range kernel:NAME (from one launch of that kernel to the next)",
         file=shape.file,

@@ -102,7 +102,7 @@ def _none_repeats(trace: Trace, ranges: Counter[str]) -> str:
     hint = f"; --range {named[0]!r}, for instance" if named else ""
     return (
         f"no repeating step: fewer than {FEWEST_REPEATS} repeats with most of the GPUs' time; "
-        "record more steps, or say what a step is by --range NAME (an NVTX range) or --range "
+        "record more steps, or define a step by --range NAME (an NVTX range) or --range "
         f"kernel:NAME (from one launch of that kernel to the next){hint}"
     )
 

@@ -54,7 +54,7 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 _LATEST = 2**62
 """ns; sums and differences of two fit 64 bits."""
 _AXES = 3
-UNFIT = "host times hold the cost of PyTorch's profiler: forecasts of host-bound steps are too slow"
+UNFIT = "host times include PyTorch's profiler: forecasts of host-bound steps are too slow"
 
 Event = Mapping[str, Any]
 Events = list[tuple[int, Event]]
@@ -88,7 +88,7 @@ def read(path: PathLike) -> Trace:
             stream = cast("BinaryIO", gzip.GzipFile(fileobj=plain)) if is_packed else plain
             document = _JsonPieces(stream, file).read("traceEvents", events.take)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is no whole JSON ({error})", file=file) from None
+        raise InputError(f"is not complete JSON ({error})", file=file) from None
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"is cut off or damaged ({error})", file=file) from None
     if "traceEvents" in document:
@@ -236,8 +236,8 @@ def _framed(table: str, rows: list[tuple[Event, dict[str, int]]]) -> pd.DataFram
     else are 0."""
     columns: dict[str, object] = {}
     for name in tables.COLUMNS[table]:
-        said = _ARGUMENTS.get(name, ())
-        columns[name] = [own[name] if name in own else _number(event, *said) for event, own in rows]
+        keys = _ARGUMENTS.get(name, ())
+        columns[name] = [own[name] if name in own else _number(event, *keys) for event, own in rows]
     return tables.frame(table, columns)
 
 
@@ -326,7 +326,7 @@ class _JsonPieces:
         while True:
             key = self._value()
             if not isinstance(key, str):
-                raise ValueError("a key is no text")
+                raise ValueError("a key is not text")
             self._skip(":")
             yield key
             if self._next() == "}":

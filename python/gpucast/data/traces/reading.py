@@ -78,7 +78,7 @@ class _Files:
             field = f"{name}: {error.field}"
             raise InputError(error.message, file=self.file, field=field) from None
         except (ValueError, RecursionError) as error:
-            raise InputError(f"is no JSON ({error})", file=self.file, field=name) from None
+            raise InputError(f"is not JSON ({error})", file=self.file, field=name) from None
 
 
 def read(path: PathLike) -> Trace:
@@ -106,7 +106,7 @@ def read(path: PathLike) -> Trace:
     if kineto.detect(head):
         return kineto.read(path)
     raise InputError(
-        "is no trace: neither what gpucast trace wrote, nor an sqlite export of Nsight Systems, "
+        "is not a trace: neither one of gpucast trace, nor an sqlite export of Nsight Systems, "
         "nor a Kineto trace",
         file=path,
     )
@@ -162,7 +162,7 @@ def _trace(files: _Files) -> Trace:
     # The recorder's library without the command leaves a folder without a description of the run.
     bare = _RUN not in files.content
     if bare and (files.whole or not any(map(_of_process, files.content))):
-        raise InputError("is no trace: it has no run.json", file=files.file)
+        raise InputError("is not a trace: it has no run.json", file=files.file)
     run = RunDescription("cupti") if bare else files.json(_RUN, RunDescription)
     if run.schema != SCHEMA:
         message = f"is {run.schema!r}; this gpucast reads {SCHEMA!r}"
@@ -282,7 +282,7 @@ def names_of(content: bytes, place: Place) -> tuple[dict[int, str], bool]:
     try:
         texts = [text for part in columns for text in _texts(part, _OFFSETS[kind])]
     except UnicodeDecodeError:
-        raise place.error("is no UTF-8", "text") from None
+        raise place.error("is not UTF-8", "text") from None
     return dict(zip(ids, texts, strict=True)), cut
 
 
@@ -309,7 +309,7 @@ def _whole_batches(content: bytes, place: Place) -> tuple[_Batches | None, bool]
     from nanoarrow.ipc import InputStream
 
     if not _MESSAGE.startswith(content[:4]):
-        raise place.error("is no Arrow stream")
+        raise place.error("is not an Arrow stream")
     source = io.BytesIO(content)
     try:
         stream = nanoarrow.c_array_stream(InputStream.from_readable(source))
@@ -317,7 +317,7 @@ def _whole_batches(content: bytes, place: Place) -> tuple[_Batches | None, bool]
     except (RuntimeError, OSError, ValueError) as error:
         if _at_end(source, content):
             return None, True
-        raise place.error(f"is no Arrow stream ({_said(error)})") from None
+        raise place.error(f"is not an Arrow stream ({_said(error)})") from None
     read = _Batches({column.name: column.format for column in schema.children}, [])
     try:
         while True:
@@ -362,7 +362,7 @@ def _numbers(read: _Batches, name: str, kind: str, place: Place) -> pd.Series[in
     right = values.astype(kind, copy=False)
     limits = np.iinfo(kind)
     if len(values) and not limits.min <= int(values.min()) <= int(values.max()) <= limits.max:
-        raise place.error(f"has values that are no {kind}", name)
+        raise place.error(f"has values that are not {kind}", name)
     return pd.Series(right, copy=False)
 
 

@@ -32,7 +32,7 @@ from gpucast.util.units import duration, number, size
 OWN = "gpucast-mdapp"
 MOST_SAMPLES = 200
 """Number of steps of a trace that are kept: more add no information."""
-LOST = "kernels were launched and none is on record: T_gpu is not known; record again"
+LOST = "kernels were launched but none was recorded: T_gpu is unknown; record again"
 RECORDED = "recorded while tracing all of the GPUs' work, which lengthens steps"
 _SIZE = ("--n", "--size")
 _LABELS = ("program", "case", "schedule", "kernel", "memory")
@@ -62,7 +62,7 @@ class Observed:
 class ImportedTrace(Imported):
     """The record of a trace, and the shape by which traces of one program are compared."""
 
-    found: Observed = field(kw_only=True)
+    observation: Observed = field(kw_only=True)
     shape: Shape = field(kw_only=True)
 
     @property
@@ -74,13 +74,13 @@ class ImportedTrace(Imported):
         """Return the record with ``times`` of its steps as one, and with remarks about it."""
         changed = {name: _longer(getattr(self.step, name), times)
                    for name in ("seconds", "phases", "bytes")}  # fmt: skip
-        found = _longer(self.found, times, ("seconds", "parts", "work"))
+        longer = _longer(self.observation, times, ("seconds", "parts", "work"))
         return replace(
             self,
             entries=[replace(self.step, **changed)],
             remarks=[*self.remarks, *remarks],
-            notes=[*self.notes[:-1], _understood(found)],
-            found=found,
+            notes=[*self.notes[:-1], _understood(longer)],
+            observation=longer,
         )
 
 
@@ -163,11 +163,11 @@ def read_records(path: str, options: Options) -> Imported:
     """
     trace = read(path)
     steps = find_steps(trace, options.range_name)
-    found = observed(trace, steps)
-    result = _imported(trace, found, path, options)
-    result.notes.append(_understood(found))
+    observation = observed(trace, steps)
+    result = _imported(trace, observation, path, options)
+    result.notes.append(_understood(observation))
     shape = shape_of(trace, steps, path, _step_of(result).gpus)
-    return ImportedTrace(**vars(result), found=found, shape=shape)
+    return ImportedTrace(**vars(result), observation=observation, shape=shape)
 
 
 def record_of(trace: Trace, steps: Steps, file: str, options: Options) -> Step:

@@ -1,6 +1,6 @@
 """The tables of a trace: their columns and types, and the meaning of their codes.
 
-One place for what docs/reference/trace-format.md says; reading, writing and made-up traces use it.
+This is docs/reference/trace-format.md in code, for reading, writing and made-up traces.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         "streams": {"context": "uint16", "device": "uint16", "stream": "uint32", "flags": "uint8"},
     }
 )  # fmt: skip
-"""Type of each column of each table but ``names``, which has ``id`` and ``text``."""
+"""Type of each column of each table except ``names``, which has ``id`` and ``text``."""
 
 KERNEL, COPY, SET, GRAPH = 0, 1, 2, 3
 """Kinds of work."""
@@ -57,7 +57,7 @@ DIRECTIONS: Final = {
 }
 
 PAGEABLE, PINNED, DEVICE, ARRAY, MANAGED = 1, 2, 3, 4, 5
-"""Kinds of memory; 0 where it is not known."""
+"""Kinds of memory; 0 if unknown."""
 
 MEMORIES: Final = {
     0: "unknown",

@@ -131,7 +131,7 @@ def _check_result(program: Program, lines: Lines) -> None:
     unit = parse_unit(result.unit)
     if unit is None:
         raise lines.error(
-            f"{result.unit!r} is no unit of step times such as s, ms, us, steps/s, samples/s, "
+            f"{result.unit!r} is not a unit of step times such as s, ms, us, steps/s, samples/s, "
             "ns/day, hours/ns",
             ("result", "unit"),
         )
@@ -145,7 +145,7 @@ def _check_regex(text: str, lines: Lines) -> None:
     try:
         groups = re.compile(text, re.MULTILINE).groupindex
     except re.error as error:
-        raise lines.error(f"is no regular expression: {error}", here) from None
+        raise lines.error(f"is not a regular expression: {error}", here) from None
     if len(groups) != 1:
         raise lines.error("needs one named group, such as (?P<ms>[0-9.]+)", here)
 

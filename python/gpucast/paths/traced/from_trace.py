@@ -16,7 +16,7 @@ from gpucast.data.traces.native_step import native_steps, with_work
 from gpucast.data.traces.steps import ProcessSteps, Steps
 from gpucast.data.traces.trace import Process, Trace
 from gpucast.errors import InputError
-from gpucast.paths.traced.native import native_times
+from gpucast.paths.traced.native import as_natively, native_times
 from gpucast.paths.traced.program import (
     CALL_FIELDS,
     SYNCS,
@@ -26,7 +26,6 @@ from gpucast.paths.traced.program import (
     tick_of,
 )
 from gpucast.paths.traced.recorded_calls import RecordedCalls, recorded_calls
-from gpucast.paths.traced.without_recorder import as_natively
 
 MOST_STEPS = 100
 """Most consecutive steps that are simulated together, since work crosses their bounds."""

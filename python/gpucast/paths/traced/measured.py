@@ -87,8 +87,8 @@ class Alone:
     """Times (s) of calls on a path, one at a time or in rows.
 
     Attributes:
-        launch: host time of a launch in a row; each: time per launch of many, by the slowest stage;
-            first: extra time of one of few.
+        launch: host time of a launch in a row.
+        per_launch: time of one of many, by the slowest stage; first: extra time of one of few.
         waited: time of a launch and the wait for it; idle: time of a wait without work, None if not
             measured.
         up, down: curves of copies, by the host's memory.
@@ -96,7 +96,7 @@ class Alone:
     """
 
     launch: float
-    each: float
+    per_launch: float
     first: float
     waited: float
     idle: float | None
@@ -156,7 +156,7 @@ def rested(data: Dataset, path: str, costs: Callable[[float, float], float]) -> 
 _ENDS = np.array([1.0, 2.0**30])
 _COPIED = Curve(_ENDS, 1.4e-6 + _ENDS / 50e9)
 H200 = Alone(
-    launch=3.3e-6, each=3.2e-6, first=0.0, waited=8.5e-6, idle=1.4e-6,
+    launch=3.3e-6, per_launch=3.2e-6, first=0.0, waited=8.5e-6, idle=1.4e-6,
     up={memory: Curve(_ENDS, 5e-6 + _ENDS / 50e9) for memory in (Memory.pageable, Memory.pinned)},
     down={memory: Curve(_ENDS, 7e-6 + _ENDS / 50e9) for memory in (Memory.pageable, Memory.pinned)},
     copied_up=_COPIED, copied_down=_COPIED,
@@ -179,13 +179,13 @@ def alone(data: Dataset, path: str) -> Alone:
     idle, waited = (launch_seconds(data, path, method) for method in ("idle", "sync"))
     if launch is None or waited is None:
         raise _missing(data, path, "launch", "launches (submit and sync, one at a time)")
-    each = launch if burst is None or many is None else max((many - burst) / (MANY - FEW), 0.0)
-    first = 0.0 if burst is None else max((burst - waited) / (FEW - 1) - each, 0.0)
+    among = launch if burst is None or many is None else max((many - burst) / (MANY - FEW), 0.0)
+    first = 0.0 if burst is None else max((burst - waited) / (FEW - 1) - among, 0.0)
     up, down = (_copies(data, path, route) for route in ("h2d", "d2h"))
     copied_up, copied_down = (
         curve_of(data, path, route, "pinned", "gated") or _COPIED for route in ("h2d", "d2h")
     )
-    return Alone(launch, each, first, waited, idle, up, down, copied_up, copied_down)
+    return Alone(launch, among, first, waited, idle, up, down, copied_up, copied_down)
 
 
 def _copies(data: Dataset, path: str, route: str) -> dict[Memory, Curve]:

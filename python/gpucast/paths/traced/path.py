@@ -199,7 +199,7 @@ def _by_messages(program: CallProgram, costs: PathCosts, networks: Sequence[Netw
     launches, syncs = np.isin(operation, _LAUNCHES), np.isin(operation, SYNCS)
     sends = waits != Waits.here
     # Part of an answered message is the server's native call and the answer.
-    driver = native.launch if costs.answered else there.each
+    driver = native.launch if costs.answered else there.per_launch
     less = turn + driver if costs.answered else 0.0
     small = max(costs.small - less, 0.0)
     ask = np.where(launches, max(there.launch - less, 0.0), small)

@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <nlohmann/json_fwd.hpp>
-#include <string>
 #include <string_view>
 
 #include "gpucast/support/command_line.h"

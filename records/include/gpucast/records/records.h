@@ -4,7 +4,9 @@
 // SI units. Optional fields that are not set (for JSON values: null) are left out of the line.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <istream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -179,5 +181,21 @@ nlohmann::ordered_json to_json(const Note& note);
 std::string label(std::string_view field, std::string text);
 // Throws std::invalid_argument unless it is an object whose numbers JSON can represent.
 void require_object(std::string_view field, const nlohmann::ordered_json& value);
+
+// The machine record's part that needs no GPU: host, processor, program, start.
+
+// Describes the host, processor, program and start of this run. `id`: common to runs that belong
+// together (records of one id count as one machine); empty: made of host, start and process number.
+Machine this_machine(const Tool& tool, const std::vector<std::string>& command,
+                     const std::string& id = "");
+
+// Returns the processor's name from the text of /proc/cpuinfo; nothing if it has none (ARM).
+std::optional<std::string> cpu_model(std::istream& cpuinfo);
+
+// Cores that this process may run on, which a job scheduler or taskset may limit.
+std::int64_t allowed_cores();
+
+// 2025-01-31T12:00:00.250Z
+std::string utc(std::chrono::system_clock::time_point moment);
 
 }  // namespace gpucast::records

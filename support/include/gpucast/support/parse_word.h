@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "gpucast/schema/words.h"

@@ -2,11 +2,7 @@
 // clock.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
 #include <limits>
-#include <vector>
 
 #include "gpucast/support/median.h"
 

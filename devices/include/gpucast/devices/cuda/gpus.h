@@ -3,12 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "gpucast/records/records.h"
-#include "gpucast/schema/vocabulary.h"
 
 namespace gpucast::devices::cuda {
 

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <string>
 
 #include "gpucast/support/errors.h"
 

@@ -5,12 +5,11 @@
 // H200 (dataset h200-x2, 18 groups of steps, each fitted alone); a fit starts with them as priors.
 #pragma once
 
-#include <Eigen/Core>
 #include <array>
 #include <cstddef>
 #include <string_view>
 
-#include "gpucast/fit/log_normal.h"
+#include "gpucast/fit/correlation.h"
 
 namespace gpucast::fit::components {
 

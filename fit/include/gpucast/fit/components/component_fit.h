@@ -2,17 +2,10 @@
 // amplitudes, and the evidence for the form.
 #pragma once
 
-#include <Eigen/Core>
-#include <array>
-#include <cstddef>
 #include <stdexcept>
-#include <vector>
 
-#include "gpucast/fit/components/amplitudes.h"
 #include "gpucast/fit/components/component_form.h"
-#include "gpucast/fit/components/covariance.h"
 #include "gpucast/fit/components/visit_noise.h"
-#include "gpucast/fit/components/visits.h"
 
 namespace gpucast::fit::components {
 

@@ -2,17 +2,10 @@
 // from the measured times, each with its processes.
 #pragma once
 
-#include <Eigen/Core>
-#include <cstddef>
 #include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "gpucast/fit/averaged_forecast.h"
 #include "gpucast/fit/components/component_fit.h"
-#include "gpucast/fit/components/component_form.h"
-#include "gpucast/fit/components/visits.h"
 
 namespace gpucast::fit::components {
 

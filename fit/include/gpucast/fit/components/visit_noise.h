@@ -1,21 +1,39 @@
+// Measurements of a program whose parts of steps were timed, too: a row per visit.
+#pragma once
+
+#include "gpucast/fit/components/amplitudes.h"
+#include "gpucast/fit/observations.h"
+
+namespace gpucast::fit::components {
+
+// One measurement of a cell, whose samples were taken together. Times are natural logarithms of
+// seconds.
+struct Visit {
+  Eigen::Index cell = 0;
+  double step = 0;
+  double step_variance = 0;  // of the samples' median
+  bool has_cpu = false;      // whether the host's part was timed
+  double cpu = 0;
+  double cpu_variance = 0;
+};
+
+// Cells with their visits.
+struct Measured {
+  Eigen::VectorXd n;
+  Eigen::VectorXd gpus;
+  Eigen::VectorXd kernel;           // log of the kernel's own time; NaN: not timed
+  Eigen::VectorXd kernel_variance;  // of the kernel's log time
+  std::vector<Visit> visits;
+
+  Eigen::Index size() const { return n.size(); }
+};
+
 // The noise of visits, and their summary: the visits of a cell enter a fit only through their
 // weighted mean, so that a fit's time depends on the number of cells and not of visits.
 //
 // A visit's times scatter by parts, too: a longer host part shows in the step and in the phase.
 // Given the amplitudes, the mean of a cell's visits, each weighted by the inverse of its
 // covariance, contains all their information on the cell; their scatter about it contains the rest.
-#pragma once
-
-#include <Eigen/Core>
-#include <array>
-#include <cstddef>
-#include <vector>
-
-#include "gpucast/fit/components/amplitudes.h"
-#include "gpucast/fit/components/visits.h"
-#include "gpucast/fit/observations.h"
-
-namespace gpucast::fit::components {
 
 // Variances that robust weighting adds to visits that deviate from their neighbours.
 struct Disturbed {

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
-#include "gpucast/model/scaling/scale.h"
+#include "gpucast/model/scaling/catalogue.h"
 
 namespace gpucast::fit::scaling {
 

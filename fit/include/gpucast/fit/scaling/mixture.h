@@ -11,21 +11,8 @@
 // with the slope that is plausible for any program, -1 +- 0.5.
 #pragma once
 
-#include <Eigen/Core>
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 #include "gpucast/fit/averaged_forecast.h"
-#include "gpucast/fit/beyond.h"
-#include "gpucast/fit/scaling/cells.h"
 #include "gpucast/fit/scaling/form_fit.h"
-#include "gpucast/fit/scaling/priors.h"
-#include "gpucast/fit/scaling/process.h"
-#include "gpucast/model/scaling/form.h"
 
 namespace gpucast::fit::scaling {
 

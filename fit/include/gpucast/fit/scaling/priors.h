@@ -5,9 +5,7 @@
 // logarithm of the median and its standard deviation.
 #pragma once
 
-#include <array>
-
-#include "gpucast/fit/log_normal.h"
+#include "gpucast/fit/correlation.h"
 #include "gpucast/model/scaling/form.h"
 
 namespace gpucast::fit::scaling {
@@ -19,7 +17,7 @@ struct Priors {
   LogNormal imbalance_share{-1.903808973036678, 1.2};  // .149
   LogNormal host_share{-1.7037485919053417, 1.2};      // .182
 
-  // Relative noise of a cell's time, and amplitudes of the processes (process.h).
+  // Relative noise of a cell's time, and amplitudes of the processes (form_fit.h).
   LogNormal noise{-4.423, 1.05};
   std::array<LogNormal, 3> amplitude{LogNormal{-3.412, 1.25}, LogNormal{-2.496, .45},
                                      LogNormal{-3.007, .7}};

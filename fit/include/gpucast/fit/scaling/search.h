@@ -1,14 +1,7 @@
 // The plausible forms of a program, by their evidence.
 #pragma once
 
-#include <Eigen/Core>
-#include <cstddef>
-#include <map>
-#include <vector>
-
-#include "gpucast/fit/scaling/cells.h"
-#include "gpucast/fit/scaling/process.h"
-#include "gpucast/model/scaling/form.h"
+#include "gpucast/fit/scaling/form_fit.h"
 
 namespace gpucast::fit::scaling {
 

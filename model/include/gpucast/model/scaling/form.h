@@ -11,13 +11,8 @@
 // are the parts that the terms have in a step time, hidden seconds left out.
 #pragma once
 
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "gpucast/model/scaling/catalogue.h"

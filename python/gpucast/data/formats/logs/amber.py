@@ -29,7 +29,7 @@ def read(part: Part) -> None:
         part.unfinished()
         return
     elapsed, rounded = seconds.get("elapsed"), seconds.get("ms")
-    # Half of a unit of the second decimal, and the elapsed time's own rounding.
+    # Half a unit of the second decimal, and the elapsed time's own rounding.
     agree = elapsed and (not rounded or abs(elapsed - rounded) <= 5.1e-6 + 0.01 * rounded)
     name = "elapsed" if agree else "ms"
     tasks = len({task["id"] for task in part.all(r"\| +Task ID: +(?P<id>[0-9]+)\s")})

@@ -36,7 +36,7 @@ def read(part: Part) -> None:
 
 
 def _iterations(part: Part) -> Iterator[tuple[float | None, float, int]]:
-    """Cells, seconds an iteration, and place of each increase of both sums."""
+    """Yield cells, seconds an iteration, and place of each increase of both sums."""
     levels: dict[int, float] = {}
     grid: float | None = None
     sums, before = dict[str, float](), (0.0, 0.0)

@@ -1,11 +1,11 @@
-"""What loggers of training keep: CSV of Weights & Biases and TensorBoard, JSON and CSV lines of
+"""Exports of training loggers: CSV of Weights & Biases and TensorBoard, JSON and CSV lines of
 steps.
 
-The wall times of TensorBoard's ``Wall time,Step,Value`` between steps count, whatever the value is.
-Columns of Weights & Biases are read whose names speak of the time of a step, or of a rate; each
-run has a column of its own (``RUN - perf/step_time_s``), in whose name ``--from-name`` may find n
-and GPUs, and ``__MIN`` and ``__MAX`` are left out. Without such a column, the runtime or the
-timestamp over the steps counts. The first steps warm up, and are left out.
+From TensorBoard's ``Wall time,Step,Value``, the wall times between steps are read, whatever the
+value is. From Weights & Biases, columns are read whose names mean the time of a step or a rate;
+each run has its own column (``RUN - perf/step_time_s``), whose name ``--from-name`` may search for
+n and GPUs; ``__MIN`` and ``__MAX`` are left out. Without such a column, seconds a step are runtime
+or timestamp over steps. The first steps warm up and are left out.
 
 Source: docs.wandb.ai (export of a panel), tensorboard's scalars plugin; published exports.
 """
@@ -37,15 +37,15 @@ TENSORBOARD = ["Wall time", "Step", "Value"]
 
 
 _LOOKED_AT = 1 << 16
-"""Characters in which a header is looked for."""
+"""Number of characters that may contain the header."""
 
 
 def _table(text: str) -> tuple[list[str], list[list[str]]]:
-    """Names of columns, and the rows: of CSV, or of a JSON object a line."""
+    """Return the names of columns and the rows of a CSV, or of JSON lines."""
     text = text.lstrip("\ufeff")
     if not text.startswith("{"):
         names, *rows = csv.reader(text.split("\n"))
-        # A line without an end may be cut off.
+        # A line without a line end may be cut off.
         return [name.strip() for name in names], rows[: text.count("\n") - 1]
     objects = [made for line in text.split("\n") if isinstance(made := _object(line), dict)]
     keys = list(dict.fromkeys(key for made in objects for key in made))
@@ -60,7 +60,7 @@ def _object(line: str) -> object:
 
 
 def detect(text: str) -> bool:
-    """Whether the header is that of an export."""
+    """Return whether the header is that of an export."""
     try:
         names, rows = _table(text[:_LOOKED_AT])
     except (ValueError, csv.Error):
@@ -75,7 +75,7 @@ def detect(text: str) -> bool:
 
 
 def _counts_steps(names: list[str], rows: list[list[str]]) -> bool:
-    """Whether a table is one run's, a row each so many steps: tables of runs have their GPUs."""
+    """Return whether a table is one run, with a row every few steps; tables of runs have GPUs."""
     at = next((at for at, name in enumerate(names[:2]) if STEPS.fullmatch(name)), None)
     if at is None or any({"gpus", "nodes", "ranks"} & {*roles_of(name)} for name in names):
         return False
@@ -85,7 +85,7 @@ def _counts_steps(names: list[str], rows: list[list[str]]) -> bool:
 
 
 def read(text: str, file: str, options: Options) -> Imported:
-    """The runs of an export. Raises InputError."""
+    """Read the runs of an export. Raises InputError."""
     try:
         names, rows = _table(text)
     except (ValueError, csv.Error) as error:
@@ -95,12 +95,12 @@ def read(text: str, file: str, options: Options) -> Imported:
     timed = list(_timed(names))
     clock = next((at for at, name in enumerate(names) if CLOCKS.fullmatch(name)), None)
     if clock is not None and steps not in (None, clock) and " - " not in "".join(names):
-        # Tokens a second need the tokens of a step, which a batch of sequences does not tell.
+        # Tokens a second need the tokens of a step; a batch may count sequences.
         timed = [(at, unit) for at, unit in timed if not unit.name.startswith("tokens")]
     if not timed and (steps is None or clock is None or " - " in "".join(names)):
         raise InputError(
-            f"has no column of times or rates of steps among {', '.join(names[:8])}; export the "
-            "panel of one, such as perf/step_time_s",
+            f"has no column of step times or rates among {', '.join(names[:8])}; export a panel "
+            "that shows one, such as perf/step_time_s",
             file=file, line=1,
         )  # fmt: skip
     columns: list[tuple[int, Unit | None]] = [*timed] or [(clock or 0, None)]
@@ -114,7 +114,7 @@ def read(text: str, file: str, options: Options) -> Imported:
 
 
 def _timed(names: list[str]) -> Iterator[tuple[int, Unit]]:
-    """The columns of how fast steps are, and their units; the best of each run."""
+    """Yield the columns of times or rates, the best of each run, with their units."""
     best: dict[str, list[tuple[int, int, Unit]]] = {}
     for at, name in enumerate(names):
         run, _, metric = name.rpartition(" - ")

@@ -26,7 +26,7 @@ def read(part: Part) -> None:
         part.remark(f"timer {name}: never called", name)
         return
     if name == WHOLE:
-        text = f"times all steps together ({WHOLE}): they count as one step"
+        text = f"times all steps together ({WHOLE}), which count as one step"
         part.remark(text, "steps", Kind.READ_AS)
     part.run(
         timer.start(), [most / max(1.0, calls / processes)], runs.rounding(timer["most"]),

@@ -8,10 +8,10 @@ from gpucast.data.formats.logs import runs
 from gpucast.data.formats.logs.log import Part
 from gpucast.util.remarks import Kind
 
-# "On host X" stands before it in builds with a library of MPI only.
+# Builds with an MPI library print "On host X" before it.
 SELECTED = r"\b(?P<gpus>[0-9]+) GPUs? (?:auto-|user-)?selected for this run"
 ON_GPUS = r"Using GPU \S+ non-?bonded|Mapping of GPU IDs?|\bon the GPU\b"
-"""What runs on GPUs say, but not on how many."""
+"""Lines of runs on GPUs that do not state their number."""
 BUILT_FOR_GPUS = r"\nGPU support: +(?!disabled|none)\w"
 MAPPING = (
     r"Mapping of GPU IDs? to the (?P<tasks>[0-9]+) GPU tasks? in the (?P<ranks>[0-9]+) ranks? "
@@ -26,7 +26,7 @@ ROW = (
 )
 FORCE = r"\n Force(?: \*)? +[0-9]+ +[0-9]+ +(?P<calls>[0-9]+) +[0-9.]+ +[0-9.]+ +[0-9.]+(?=\n)"
 ACCOUNTING = r"\n (?:Activity|Computing): +Num "
-"""Above the table of what the wall time went into; ``Computing`` until version 2022."""
+"""The heading of the table of wall times; ``Computing`` until version 2022."""
 _HOST = {
     "Neighbor search", "Domain decomp.", "DD comm. load", "Force", "Bonded F", "Launch GPU ops.",
     "Launch PP GPU ops.", "Launch PME GPU ops.", "NB X/F buffer ops.", "Write traj.", "Update",
@@ -56,7 +56,7 @@ def read(part: Part) -> None:
     path = None if gpus or unclear else runs.HOST
     names = part.all(r"#[0-9]+: (?:NVIDIA |name: )(?P<name>[^,\n]+),")
     if path != runs.HOST:
-        part.found.gpu_names += [match["name"].strip() for match in names]
+        part.content.gpu_names += [match["name"].strip() for match in names]
     elif part.find(BUILT_FOR_GPUS):
         text = "built for GPUs, but used none: taken as a run on processor cores, path host"
         part.remark(text, "no GPU", Kind.READ_AS)
@@ -71,9 +71,9 @@ def read(part: Part) -> None:
 def _seconds(
     part: Part, performance: re.Match[str], calls: int | None
 ) -> tuple[float, float] | None:
-    """Seconds a step, and the relative half-width of their rounding; None where none is printed.
+    """Return the seconds a step and the relative half-width of their rounding; None if unknown.
 
-    ``calls``: steps counted, the calls of Force.
+    ``calls``: number of steps, the calls of Force.
     """
     columns = re.findall(r"\(([^()]+)\)", performance["columns"])
     printed = dict(zip(columns, performance["values"].split(), strict=False))
@@ -91,7 +91,7 @@ def _seconds(
 
 
 def _gpus(part: Part, ranks: int, nodes: int) -> tuple[int | None, str]:
-    """GPUs of all nodes, or why they are not clear; neither of runs without GPUs."""
+    """Return the GPUs of all nodes, or why they are unclear; neither for runs without GPUs."""
     selected, mapping, multi = map(part.find, (SELECTED, MAPPING, MULTI))
     if multi is not None:
         return None, f"one of {multi['number']} simulations that run together on some GPUs"
@@ -109,16 +109,16 @@ def _gpus(part: Part, ranks: int, nodes: int) -> tuple[int | None, str]:
 
 
 def _phases(part: Part, path: str | None, calls: int | None) -> dict[str, float]:
-    """Seconds a step of the host's work and of communication, of the ranks that do not do PME.
+    """Return the seconds a step of host work and communication, for ranks that do not do PME.
 
-    Without GPUs, cores stand for them, and what is no communication is their work.
+    Without GPUs, cores are the devices, and all but communication is their work.
     """
     head = part.last(ACCOUNTING)
     if not calls or head is None:
         return {}
     sums = {"kernel": 0.0, "cpu": 0.0, "exchange": 0.0}
-    # The accounting of floating-point operations above has a total, too; below this table's stands
-    # what PME ranks did within its rows.
+    # The floating-point accounting above has a total, too; below this table are the PME ranks'
+    # shares of its rows.
     end = part.text.find("\n Total   ", head.end())
     for row in part.all(ROW, head.end(), None if end < 0 else end):
         if row["other"]:

@@ -27,7 +27,7 @@ _RATE = (
 _PAIR = r"pair_style\s+(?P<pair>[^\n#&$]+)\n"
 _ACCELERATED = r"acceleration for (?P<accelerated>[\w/]+)"
 _SETTINGS = (_PAIR, _ACCELERATED, _UNITS, _STEP)
-"""What a run is set to; what was said last counts."""
+"""Settings of a run; the last value counts."""
 _SECTION = (
     r"\n(?P<name>Pair|Bond|Kspace|Neigh|Comm|Modify)\s*\|[^|\n]*\| *(?P<mean>[0-9.eE+-]+) *\|"
 )
@@ -43,7 +43,7 @@ _TIME_UNITS = {
 
 @dataclass(frozen=True)
 class _Devices:
-    """What the log says of GPUs."""
+    """What the log states about GPUs."""
 
     gpus: int | None = None
     unclear: str = ""
@@ -54,7 +54,7 @@ class _Devices:
 
 
 def read(part: Part) -> None:
-    """The dynamics runs; minimizations and runs of no step are none."""
+    """Report the dynamics runs, without minimizations and runs of no steps."""
     loops = part.all(part.log.words["loop"])
     ends = [*(loop.start() for loop in loops), len(part.text)][1:]
     begins = [0, *(loop.end() for loop in loops)]
@@ -74,7 +74,7 @@ def read(part: Part) -> None:
         known[ranks, procs] = devices
         if devices.warning:
             part.remark(*devices.warning, Kind.READ_AS)
-            part.found.remarks = once(part.found.remarks)
+            part.content.remarks = once(part.content.remarks)
         part.run(
             loop.start(), [seconds / steps], runs.rounding_of_six(seconds),
             n=int(loop["atoms"]) or None, gpus=devices.gpus, unclear=devices.unclear,
@@ -117,7 +117,8 @@ def _devices(part: Part, ranks: int, procs: int) -> _Devices:
 
 
 def _package(part: Part, ranks: int, names: dict[str, str]) -> _Devices:
-    """GPUs of the GPU package from the devices of the first node and the ranks on each."""
+    """Return the GPUs of the GPU package from the devices of the first node and the ranks on
+    each."""
     devices = len(names)
     how = f"GPU package, {next(iter(names.values())).lower()} precision"
     shared = part.find(_SHARED)
@@ -130,7 +131,7 @@ def _package(part: Part, ranks: int, names: dict[str, str]) -> _Devices:
         return _Devices(1, nodes=1, how=how, warning=(text, "device"))
     if devices == 1 and ranks > 1 and on_each != 1:
         why = "they share it, or each sees its own, or more nodes have others"
-        return _Devices(unclear=f"lists 1 device under {ranks} ranks: {why}", how=how)
+        return _Devices(unclear=f"lists 1 device with {ranks} ranks: {why}", how=how)
     if not on_each or math.ceil(ranks / devices) == on_each:
         return _Devices(devices, nodes=1 if on_each else None, how=how)
     nodes, rest = divmod(ranks, devices * on_each)
@@ -142,7 +143,7 @@ def _package(part: Part, ranks: int, names: dict[str, str]) -> _Devices:
     return _Devices(
         devices * nodes, nodes=nodes, how=how,
         warning=(f"lists {devices} device(s) with {on_each} rank(s) each for {ranks} "
-            f"ranks: read as {nodes} nodes alike, {devices * nodes} GPUs", "nodes"),
+            f"ranks: read as {nodes} equal nodes, {devices * nodes} GPUs", "nodes"),
     )  # fmt: skip
 
 
@@ -157,8 +158,8 @@ def _kokkos(part: Part, ranks: int, procs: int) -> _Devices:
         return _Devices(ranks, how="KOKKOS")
     if number == 1 or ranks % number:
         return _Devices(
-            unclear=f"{ranks} ranks with up to {number} GPU(s) a node: they share GPUs, or more "
-            "nodes have others, or each sees its own", how="KOKKOS",
+            unclear=f"{ranks} ranks with up to {number} GPU(s) a node: they may share GPUs, or "
+            "more nodes have others, or each sees its own", how="KOKKOS",
         )  # fmt: skip
     return _Devices(
         ranks, nodes=ranks // number, how="KOKKOS",
@@ -168,14 +169,14 @@ def _kokkos(part: Part, ranks: int, procs: int) -> _Devices:
 
 
 def _case(settings: dict[str, str], devices: _Devices) -> str | None:
-    """Version, pair style and package: what must be the same."""
+    """Return version, pair style and package, which must be the same."""
     style = " ".join(settings.get("pair", settings.get("accelerated", "")).split())
     words = (settings.get("version"), style, devices.how)
     return ", ".join(word for word in words if word) or None
 
 
 def _timestep(settings: dict[str, str], tail: str) -> float | None:
-    """Seconds; None for units without seconds (lj)."""
+    """Return seconds; None for units without seconds (lj)."""
     units = settings.get("units")
     if "step" in settings and units in _TIME_UNITS:
         value = runs.decimal(settings["step"])
@@ -187,13 +188,13 @@ def _timestep(settings: dict[str, str], tail: str) -> float | None:
     if not simulated or not done:
         return None
     size = simulated / (runs.DAY * done) * (1e-9 if rate["unit"] == "n" else 1e-15)
-    return float(f"{size:.3g}")  # of rates rounded to three decimals
+    return float(f"{size:.3g}")  # from rates rounded to three decimals
 
 
 def _phases(
     tail: str, devices: _Devices, ranks: int, steps: int, *, single: bool
 ) -> dict[str, float]:
-    """Seconds a step, where the breakdown means what it says."""
+    """Return the seconds a step by phase, if the breakdown is meaningful."""
     if devices.how == "KOKKOS" and devices.path is None:
         return {}
     sections = {name: runs.decimal(mean) or 0.0 for name, mean in re.findall(_SECTION, tail)}
@@ -202,7 +203,7 @@ def _phases(
     exchange = {"exchange": sections.get("Comm", 0.0) / steps}
     if devices.path == runs.HOST:
         return {"kernel": (sum(sections.values()) - sections.get("Comm", 0.0)) / steps, **exchange}
-    # The device times are sums over all runs since the start.
+    # Device times are sums over all runs since the start.
     times = {
         name: runs.decimal(value) or 0.0 for name, value in re.findall(_DEVICE_TIME, tail) if single
     }

@@ -1,20 +1,19 @@
-"""Programs that print how fast they are line by line, stated by patterns of their lines alone.
+"""Programs that print their speed line by line, described only by patterns of their lines.
 
-The named groups of a pattern say what a number is: ``<ms>`` in a pattern is a number of that name.
-What a line says holds until another line says it anew, and a line with a time is a sample. What
-``facts`` find holds for the lines before it, too, if none of these says it:
+The named groups of a pattern state what a number is; ``<ms>`` stands for a number in a group of
+that name. A value holds until another line sets it, and a line with a time is a sample. What
+``facts`` find also holds for earlier lines that do not state it:
 
-- ``seconds``, ``ms``, ``us``, ``minutes``, ``duration`` (``7min 46sec``, ``01:02:03``) of a step;
-- ``rate``: steps a second; ``work_rate``: of what n counts, all GPUs together, ``work_seconds``: of
-  one; ``gpu_rate``: each GPU; ``token_rate``, ``token_gpu_rate``: tokens, where n counts sequences
-  of ``sequence`` tokens, or where the log does not say that, tokens, too;
-- ``since``: seconds since the line before; ``elapsed``, ``clock`` (date and time): since the start.
-  They are divided by the steps between the lines, by ``step``; ``mean`` of all steps since a first
-  one, of which it is the time, is a sum in the same way;
-- ``instant``: seconds of the last step alone, of several since the line before;
-- ``total``: of the whole run, or from ``began_ms`` to ``ended_ms``, in a log without any of these,
-  over its ``steps``; ``done`` are
-  samples that were worked on by a line, in place of ``step``;
+- ``seconds``, ``ms``, ``us``, ``minutes``, ``duration`` (``7min 46sec``, ``01:02:03``): of a step;
+- ``rate``: steps a second; ``work_rate``: units of n a second, over all GPUs, ``work_seconds``: its
+  inverse; ``gpu_rate``: units of n a second of one GPU; ``token_rate``, ``token_gpu_rate``: tokens
+  a second, where n counts sequences of ``sequence`` tokens, or tokens if the length is unknown;
+- ``since``: seconds since the last line; ``elapsed``, ``clock`` (date and time): since the start.
+  They are divided by the steps between the lines, by ``step``; ``mean`` of all steps since the
+  first line is converted to such a sum;
+- ``instant``: seconds of the last step only, of several since the last line;
+- ``total``: of the whole run, or from ``began_ms`` to ``ended_ms``, divided by its ``steps``, if
+  the log has no other times; ``done``: samples processed until a line, in place of ``step``;
 - ``n``, or ``grid`` (``64x64x128``), its sides ``nx``, ``ny``, ``nz``, or the ``cells`` of each
   ``level``, until a lower one is told anew; ``whole_work``, or ``whole_rate`` over ``total``: n of
   all ``steps`` together; ``of_tokens``: n sequences count as tokens;
@@ -26,9 +25,9 @@ What a line says holds until another line says it anew, and a line with a time i
   list); ``ranks``, or ``p`` times ``q``, where ``gpu_a_rank`` is found, or as many are ``visible``;
 - ``passed``: seconds by the clock, beside ``elapsed`` ones in which processors worked.
 
-The better of several kinds of times is taken, in this order. The first line, and those after it
-that are far slower than the rest, warm up. Lines of several ranks are one; a run that was started
-again, at an earlier step, warms up again.
+If a log has several kinds of times, the first in this order is used. The first line and the much
+slower ones after it warm up. Lines of several ranks are one; a run that was restarted at an earlier
+step warms up again.
 """
 
 from __future__ import annotations
@@ -55,27 +54,27 @@ _RATES = {
     "rate": None, "work_rate": "n", "gpu_rate": "each", "token_rate": "n", "token_gpu_rate": "each",
     "work_seconds": "n",
 }  # fmt: skip
-"""Rates, and of what: steps, what n counts, or a GPU's share of it."""
+"""Rates, and what they count: None: steps; ``n``: units of n; ``each``: those of one GPU."""
 _KINDS = tuple(dict.fromkeys(
     (*_PER_SECOND, "duration", "rate", "since", "elapsed", "clock", "instant", *_RATES, "total")
 ))  # fmt: skip
 _LAUNCHED = {"nodes", "per_node"}
 _CELLS = "cells of level "
 _ENOUGH = 3
-"""Steps that show by themselves which of them are slow."""
+"""Number of steps that suffice to find slow ones among them."""
 WARM = 1.25
-"""A first step that takes so many times the median of the later ones warms up."""
+"""A first step that takes longer than this multiple of the later median warms up."""
 TOO_FAST = 1e-3
-"""A step that takes less of the usual time than this is a fault of the clock."""
+"""A step that takes less than this share of the usual time is a clock error."""
 COARSE = 0.01
-"""Digits that round away more of a time are taken only where there are no others."""
+"""Largest relative rounding of times; less precise ones are used only if there are no others."""
 MOST_SAMPLES = 1000
-"""A run has at most this many; of more, some are taken at even distances."""
+"""Largest number of samples of a run; longer series are thinned evenly."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Printed(Log):
-    """A log whose lines say all.
+    """A log whose lines state everything.
 
     Attributes:
         lines: patterns of what stands in one line; also the marks, where these are not stated.
@@ -95,9 +94,9 @@ class Printed(Log):
 
 @dataclass(frozen=True)
 class Sample:
-    """A time in a log: its kind, place, number of the step, and what was known.
+    """A time in a log: its kind, place, number of the step, and the values known there.
 
-    ``whole``: the part of a run that was started once.
+    ``whole``: number of the restart.
     """
 
     kind: str
@@ -111,11 +110,11 @@ class Sample:
 
 _OF_FIGURES = "0123456789.,: "
 _ENDS = "\n\r\"'}])%"
-"""With these a line or a value is over; a log that does not end so may end within a figure."""
+"""Ends of lines and values; a log that ends otherwise may be cut off within a figure."""
 
 
 def read(part: Part) -> None:
-    """The runs of a log that its patterns find."""
+    """Report the runs that a log's patterns find."""
     log = part.log
     assert isinstance(log, Printed)
     kinds: dict[str, list[Sample]] = {}
@@ -137,18 +136,19 @@ def read(part: Part) -> None:
     clocks = [last for line in log.lines if "<passed>" in line and (last := part.last(line))]
     for worked, passed in ((float(last["elapsed"]), float(last["passed"])) for last in clocks):
         if passed - 1 > 1.1 * worked:
-            text = f"its clock says {passed:g} s where its processors worked {worked:g} s"
-            part.remark(f"{text}: steps are of these, without waits", "seconds", Kind.READ_AS)
+            text = f"its clock shows {passed:g} s, but its processors worked for {worked:g} s"
+            part.remark(f"{text}: steps exclude waits", "seconds", Kind.READ_AS)
 
 
 def _rounding(kind: str, samples: list[Sample]) -> float:
-    """What digits round away of a kind's times; of the mean, where they are differences."""
+    """Return the relative rounding of a kind's times; that of their mean if they are
+    differences."""
     count = len(samples) if kind in ("elapsed", "clock") else 1
     return min(sample.rounding for sample in samples) / count
 
 
 def _work(kinds: Mapping[str, list[Sample]]) -> float | None:
-    """What a step works on, where a log has the times of steps and the rate of work."""
+    """Return the work of a step if a log has both step times and rates of work."""
     times = (kind for kind in _KINDS if kind in kinds and (kind == "rate" or kind not in _RATES))
     kind = next(times, None)
     if kind is None or "work_rate" not in kinds or _is_whole(kinds[kind][-1]):
@@ -161,7 +161,7 @@ def _work(kinds: Mapping[str, list[Sample]]) -> float | None:
 
 
 def _is_whole(sample: Sample) -> bool:
-    """Whether it is the time of a run of so many steps as nobody says."""
+    """Return whether it is the time of a whole run with an unknown number of steps."""
     return sample.kind == "total" and "steps" not in sample.known
 
 
@@ -171,7 +171,7 @@ def _add(part: Part, log: Printed, samples: list[Sample], work: float | None) ->
     if last.kind.startswith("token"):
         scale = runs.number(last.known.get("sequence", "")) or 1.0
         if "sequence" not in last.known:
-            facts |= {"n": None, "each": None, "unit": "tokens"}
+            facts |= {"n": None, "n_each": None, "unit": "tokens"}
     part.run(
         samples[0].place,
         [sample.seconds * scale for sample in samples],
@@ -180,15 +180,15 @@ def _add(part: Part, log: Printed, samples: list[Sample], work: float | None) ->
         whole=_is_whole(last) and not log.job,
         **facts,
     )
-    run = part.found.runs[-1]
+    run = part.content.runs[-1]
     share = (run.n or 0) / (run.gpus or 1 if run.work == "each" else 1)
     read_as = share * statistics.median(run.seconds)
     places = ((sample.step, sample.place) for sample in samples)
     by_clock = clocked((step, runs.line_at(part.text, place, place)) for step, place in places)
     if run.work and share and by_clock is not None and not agree(by_clock, read_as):
         part.remark(
-            f"by the time of day of its lines a step takes {duration(by_clock)}, by its rates "
-            f"{duration(read_as)}: is {run.n:g} the size of a step?", "steps", Kind.DATA,
+            f"a step takes {duration(by_clock)} by the time of day of its lines, but "
+            f"{duration(read_as)} by its rates: is {run.n:g} the size?", "steps", Kind.DATA,
         )  # fmt: skip
     may_warm = log.warms and log.averages_of is None and last.kind in (*_PER_SECOND, *_RATES)
     if may_warm and len(samples) == 1 and not last.whole and (last.step or 0) <= 1:
@@ -197,12 +197,12 @@ def _add(part: Part, log: Printed, samples: list[Sample], work: float | None) ->
 
 _TIME_OF_DAY = re.compile(r"(?<![\d:])([0-9]{2}):([0-9]{2}):([0-9]{2}(?:[.,][0-9]+)?)(?![\d:])")
 _BEGINNING, _ENOUGH_SECONDS, _DISAGREE = 80, 4.0, 1.5
-"""Characters of a line among which its time stands; seconds, less than which whole ones do not
-tell; and how far times may be apart."""
+"""Longest prefix of a line that may contain the time of day; shortest interval for times in whole
+seconds (s); factor by which times may differ."""
 
 
 def clocked(lines: Iterable[tuple[float | None, str]]) -> float | None:
-    """Seconds a step by the time of day at which lines were printed that count steps."""
+    """Return the seconds a step from the times of day of lines that count steps."""
     passed: list[tuple[float, float]] = []
     before = None
     for step, line in lines:
@@ -221,12 +221,12 @@ def clocked(lines: Iterable[tuple[float | None, str]]) -> float | None:
 
 
 def agree(one: float, other: float) -> bool:
-    """Whether two times may be the same, but for what programs leave out."""
+    """Return whether two times agree, except for what programs do not time."""
     return 1 / _DISAGREE < one / other < _DISAGREE
 
 
 def _samples(part: Part, log: Printed) -> Iterator[Sample]:
-    """The times in the order of their lines."""
+    """Yield the times in the order of their lines."""
     known: Known = dict(part.facts)
     before: dict[str, tuple[float, float]] = {}
     last, whole, lines, first = -math.inf, 0, 0, None
@@ -237,7 +237,7 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
             step = lines = lines + 1
         if step is not None:
             if step < last:
-                before, whole, first = {}, whole + 1, None  # started again
+                before, whole, first = {}, whole + 1, None  # a restart
             last = step
         if "ended_ms" in told and "began_ms" in known:
             passed = (runs.number(told["ended_ms"]) or 0) - (runs.number(known["began_ms"]) or 0)
@@ -277,9 +277,9 @@ def _samples(part: Part, log: Printed) -> Iterator[Sample]:
 
 
 def _keep(known: Known, told: Known) -> None:
-    """Add to what is known what a line tells."""
+    """Add what a line states to the known values."""
     if any(known.get(name, told[name]) != told[name] for name in _LAUNCHED & told.keys()):
-        known.pop("gpus", None)  # of another job
+        known.pop("gpus", None)  # from another job
     known.update(told)
     if {"cells", "level"} <= told.keys():
         for finer in [name for name in known if name > _CELLS + told["level"]]:
@@ -289,7 +289,7 @@ def _keep(known: Known, told: Known) -> None:
 
 
 def _step(known: Known, told: Known) -> float | None:
-    """The number of the step that a line is about, or of the steps behind what is done."""
+    """Return the number of a line's step, or the steps that ``done`` means."""
     if "step" in told:
         return runs.number(told["step"])
     done, n = runs.number(told.get("done", "")), runs.number(known.get("n", ""))
@@ -297,7 +297,7 @@ def _step(known: Known, told: Known) -> float | None:
 
 
 def _lines(part: Part, log: Printed) -> Iterator[tuple[int, Known]]:
-    """What each line says, by the names of groups, and its place."""
+    """Yield the place of each line and its values by group."""
     by_line: dict[int, tuple[int, Known]] = {}
     cut_off = not part.text.endswith(tuple(_ENDS))
     finished = len(part.text.rstrip(_OF_FIGURES))
@@ -325,8 +325,8 @@ def _value(kind: str, text: str) -> float | None:
 
 
 def steady(samples: list[Sample], first: bool = True) -> list[Sample]:
-    """Those of steps that are not warming up, as the ``first`` always does; several ranks' lines of
-    a step are one, the slowest; at most ``MOST_SAMPLES``."""
+    """Return the samples that do not warm up (the ``first`` always does), those of several ranks
+    for a step as one, the slowest; at most ``MOST_SAMPLES``."""
     steps: dict[object, Sample] = {}
     for at, sample in enumerate(samples):
         key = (sample.whole, at if sample.step is None else sample.step)
@@ -341,7 +341,7 @@ def steady(samples: list[Sample], first: bool = True) -> list[Sample]:
 
 
 def _warm(samples: list[Sample], first: bool) -> list[Sample]:
-    # What went before the first difference is left out anyway.
+    # Samples before the first difference are left out anyway.
     begin = int(first and len(samples) > 1 and samples[0].kind not in ("elapsed", "clock"))
     if not first and len(samples) < _ENOUGH:
         return samples
@@ -352,7 +352,7 @@ def _warm(samples: list[Sample], first: bool) -> list[Sample]:
 
 
 def _facts(known: Known, work: float | None = None) -> dict[str, Any]:
-    """Fields of a run that tell of its size and GPUs; ``work``: about what a step works on."""
+    """Return the fields of a run's size and GPUs; ``work``: approximate work of a step."""
     number = {name: runs.number(text) for name, text in known.items()}
 
     def product(*names: str) -> float | None:
@@ -370,7 +370,7 @@ def _facts(known: Known, work: float | None = None) -> dict[str, Any]:
         micro = max(1, round(rate))
     if n is None and micro:
         shared = math.prod(number.get(name) or 1 for name in ("tensor", "pipeline", "context"))
-        facts["each"] = share = micro * (number.get("accumulation") or 1) / shared
+        facts["n_each"] = share = micro * (number.get("accumulation") or 1) / shared
         n = share * gpus if gpus else None
     batch = (number.get("batch") or 0) * (number.get("accumulation") or 1)
     if n is None and batch:
@@ -381,7 +381,7 @@ def _facts(known: Known, work: float | None = None) -> dict[str, Any]:
         many = f"{batch * gpus:g} in all" if gpus else "more in all"
         facts["size_unclear"] = f"its batch of {batch:g} may be that of each GPU ({many}) or of all"
     elif n is None and work:
-        facts["size_unclear"] = f"its times and rates say a size of about {work:.4g}"
+        facts["size_unclear"] = f"its times and rates imply a size of about {work:.4g}"
     told = {"n": n, "gpus": gpus, "nodes": product("nodes"), "ranks": product("ranks")}
     facts |= {name: value if name == "n" else int(value) for name, value in told.items() if value}
     return facts

@@ -1,4 +1,4 @@
-"""A program's log as patterns: what each importer here states of one, and how it is read.
+"""A program's log described by patterns, and how it is read.
 
 To import the log of another program, add a table to a TOML file in here (``programs.py``). What it
 is stands in ``gpucast import --help``, and with its name and what it says about it in
@@ -30,28 +30,28 @@ from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, remark
 
 NEVER = "\0(?!)"
-"""A pattern that matches nothing, which is found out fast."""
+"""A pattern that matches nothing, and fails fast."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
-    """How to recognise and read what a program prints; patterns are regular expressions.
+    """How to recognise and read a program's output; patterns are regular expressions.
 
     Attributes:
         name: as in ``--format NAME``.
         what: what it is, in a few words; ``about``: what users read of it.
-        marks: patterns of which any shows that it is such a log; of a tuple, all together.
-        read: tells a part's runs to it.
-        program, unit: of the runs: its name, and what n counts.
-        start: where the program starts. What stands before the first start belongs to it.
-        end: text at the end of a run, behind which what stands before the next start belongs to it.
-        facts, settings: patterns whose named groups hold for a part; the first match counts, and
-            of what may be set again the last text of each group.
+        marks: patterns; any one identifies the log, or all those of a tuple together.
+        read: reports the runs of a part to it.
+        program, unit: name of the program, and what n counts.
+        start: matches where the program starts. Text before the first start belongs to it.
+        end: text at the end of a run; what follows it belongs to the next start.
+        facts, settings: patterns whose named groups hold for a part; for facts the first match
+            counts, for settings the last text of each group.
         case: words for the runs' case, such as ``{version}, cutoff {cutoff} A``; words with a
             group that was not found are left out.
         gpu_name: pattern of the GPUs' models, with a group ``name``.
-        unclear: why a run's GPUs may not be known.
-        rank: of several formats that a text may be of, the least is taken.
+        unclear: why a run's GPUs may be unknown.
+        rank: if a text may be of several formats, that of lowest rank is taken.
         words: patterns by name, for its reader.
     """
 
@@ -74,20 +74,20 @@ class Log:
 
     @property
     def format(self) -> Format:
-        """The log as one of the formats."""
+        """Return the log as a format."""
         return Format(self.name, self.what, self._detect, self._import, log=True,
                       rank=self.rank)  # fmt: skip
 
     def parse(self, text: str) -> Found:
         """What a text holds. Raises InputError."""
-        found, line_of = Found(), lines_of(text)
+        content, line_of = Found(), lines_of(text)
         for number, (begin, part_text) in enumerate(parts(text, self.start, self.end)):
-            part = Part(self, part_text, begin, number, line_of, found)
-            before = len(found.runs)
+            part = Part(self, part_text, begin, number, line_of, content)
+            before = len(content.runs)
             self.read(part)
-            if len(found.runs) > before:
-                found.gpu_names += [match["name"].strip() for match in part.all(self.gpu_name)]
-        return found
+            if len(content.runs) > before:
+                content.gpu_names += [match["name"].strip() for match in part.all(self.gpu_name)]
+        return content
 
     def _detect(self, text: str) -> bool:
         alternatives = (mark if isinstance(mark, tuple) else (mark,) for mark in self.marks)
@@ -97,8 +97,8 @@ class Log:
         try:
             return runs.imported(self.parse(text), file, options)
         except (ValueError, OverflowError, ZeroDivisionError) as error:
-            # Figures of thousands of digits and the like, which only damage brings about.
-            raise InputError(f"holds a figure that cannot be: {error}", file=file) from None
+            # Only damaged files have figures of thousands of digits.
+            raise InputError(f"holds an impossible figure: {error}", file=file) from None
         except InputError as error:
             error.file = error.file or file
             raise
@@ -106,7 +106,7 @@ class Log:
 
 @dataclass
 class Part:
-    """What a program printed from one start to the next.
+    """The output of one start of a program.
 
     Attributes:
         log: as which it is read.
@@ -119,39 +119,39 @@ class Part:
     begin: int
     number: int
     line_of: Callable[[int], int]
-    found: Found
+    content: Found
 
     def find(self, pattern: str, place: int = 0) -> re.Match[str] | None:
-        """The first match."""
+        """Return the first match."""
         return _made(pattern).search(self.text, place)
 
     def all(self, pattern: str, place: int = 0, end: int | None = None) -> list[re.Match[str]]:
-        """All matches."""
+        """Return all matches."""
         last = len(self.text) if end is None else end
         return list(_made(pattern).finditer(self.text, place, last))
 
     def last(self, pattern: str) -> re.Match[str] | None:
-        """The last match."""
+        """Return the last match."""
         return next(reversed(self.all(pattern)), None)
 
     def line(self, place: int) -> int:
-        """The line in the log of a place in the part."""
+        """Return the number of the log's line at a place of the part."""
         return self.line_of(self.begin + place)
 
     @cached_property
     def facts(self) -> dict[str, str]:
-        """What the patterns of the log's facts and settings found."""
+        """The values that the log's facts and settings found."""
         matches = [match for pattern in self.log.facts if (match := self.find(pattern))]
         matches += [match for pattern in self.log.settings for match in self.all(pattern)]
         return {name: text.strip() for match in matches for name, text in groups(match).items()}
 
     def whole(self, name: str) -> int | None:
-        """A fact that is a whole number."""
+        """Return a fact that is a whole number."""
         return int(self.facts[name]) if name in self.facts else None
 
     @property
     def case(self) -> str | None:
-        """What the log says of the setting."""
+        """The case of the runs, as far as the log states it."""
         words = []
         for word in self.log.case.split(", "):
             with suppress(KeyError):
@@ -160,7 +160,7 @@ class Part:
 
     @property
     def timestep(self) -> float | None:
-        """Simulated seconds of a step."""
+        """Simulated time of a step (s)."""
         for name, per_second in ("fs", runs.FEMTOSECONDS), ("ps", runs.PICOSECONDS):
             value = runs.decimal(self.facts.get(name, ""))
             if value and value > 0:
@@ -170,48 +170,47 @@ class Part:
     def run(
         self, place: int, seconds: Iterable[float], uncertainty: float | None, **more: Any
     ) -> None:
-        """Add a run whose time stands at a place.
+        """Add a run whose time is printed at a place.
 
         Args:
             place: in the part.
-            seconds: a step's, of each sample.
-            uncertainty: relative half-width of what their digits round away.
-            more: fields of the run that the log's facts do not tell.
+            seconds: seconds a step of each sample.
+            uncertainty: relative half-width of the rounding of printed digits.
+            more: fields of the run that the log's facts do not state.
         """
         told: dict[str, Any] = {name: self.whole(name) for name in ("n", "gpus", "ranks", "nodes")}
         told |= {"program": self.log.program, "unit": self.log.unit, "unclear": self.log.unclear,
                  "case": self.case, "timestep": self.timestep, "execution": self.number,
                  **more}  # fmt: skip
         run = Run(line=self.line(place), seconds=tuple(seconds), uncertainty=uncertainty, **told)
-        self.found.runs.append(run)
+        self.content.runs.append(run)
 
     def unfinished(self, place: int | None = None) -> None:
-        """Say that the run that begins there, or with the part, has no time."""
+        """Report that the run that begins at a place, or with the part, has no time."""
         if place is None:
             start = self.find(self.log.start)
             place = start.start() if start else 0
-        self.found.unfinished.append(self.line(place))
+        self.content.unfinished.append(self.line(place))
 
     def remark(self, text: str, about: str, kind: Kind = Kind.LACKS) -> None:
-        """Say what one must know of the log."""
-        self.found.remarks.append(remark(kind, text, about=about))
+        """Add a remark on the log."""
+        self.content.remarks.append(remark(kind, text, about=about))
 
 
 def groups(match: re.Match[str]) -> dict[str, str]:
-    """What a match found, by the names of its groups; digits at the end of a name do not count."""
+    """Return the texts of a match by group; digits at the end of a group's name are dropped."""
     return {name.rstrip("0123456789"): text for name, text in match.groupdict().items() if text}
 
 
 def positive(matches: Iterable[re.Match[str]], name: str) -> list[re.Match[str]]:
-    """Those whose group is a number greater than 0."""
+    """Return the matches whose group is a number greater than 0."""
     return [match for match in matches if (runs.decimal(match[name]) or 0) > 0]
 
 
 def parts(text: str, start: str, end: str | None = None) -> Iterator[tuple[int, str]]:
-    """The parts of a text that begin where a pattern matches: place and text of each.
+    """Yield place and text of the parts of a text, which begin where a pattern matches.
 
-    What stands before the first match belongs to the first part, and what stands behind ``end`` to
-    the next one.
+    Text before the first match belongs to the first part, and text after ``end`` to the next.
     """
     starts = [match.start() for match in _made(start).finditer(text)]
     begins = [0, *starts[1:]]
@@ -225,7 +224,7 @@ def parts(text: str, start: str, end: str | None = None) -> Iterator[tuple[int, 
 _NUMBER = (
     r"(?<![0-9])[0-9]+(?:,[0-9]{3})*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?(?![0-9eE]|\.(?:[0-9]|\Z)|\Z)"
 )
-"""A number; what stands at the very end of a log may be cut off."""
+"""A number, but not at the very end of a log, where it may be cut off."""
 _SHORT = {
     "clock": r"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ,_][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,6})?",
     "grid": r"[0-9]+(?:(?: *[x*×,] *| +)[0-9]+){1,3}",
@@ -235,7 +234,7 @@ _SHORT = {
 
 @cache
 def _made(pattern: str) -> re.Pattern[str]:
-    """A pattern in which ``<name>`` is what such a group mostly is: a number."""
+    """Compile a pattern in which ``<name>`` stands for the usual text of that group: a number."""
 
     def spelled(short: re.Match[str]) -> str:
         what = _SHORT.get(short[1])

@@ -1,10 +1,9 @@
 """CSV files of MDBenchmark (``mdbenchmark analyze --save-csv``): GROMACS and NAMD over nodes.
 
-Columns, as its documentation shows them: module, nodes, ns/day, run time [min], gpu, host, ncores.
-``gpu`` says whether GPUs were used, not how many: how many a node has is asked with
-``--gpus-per-node``, as is the size with ``-n`` and the simulated time of a step, which ns/day
-needs, with ``--timestep``. Runs that have no result yet have a ``?``. Runs without GPUs count
-processor cores.
+Columns, as in its documentation: module, nodes, ns/day, run time [min], gpu, host, ncores. ``gpu``
+states whether GPUs were used, but not their number: it is asked for with ``--gpus-per-node``, as is
+the size with ``-n`` and the simulated time of a step, which ns/day needs, with ``--timestep``. Runs
+without a result have a ``?``. Runs without GPUs count processor cores.
 """
 
 from __future__ import annotations
@@ -22,30 +21,30 @@ from gpucast.errors import InputError
 
 NEEDED = ("module", "nodes", "ns/day", "run time [min]")
 NAMES = {"gromacs": "GROMACS", "namd": "NAMD"}
-COUNT = r"(0*[1-9][0-9]{0,8})(?:\.0)?", "whole number of at least 1"
+COUNT = r"(0*[1-9][0-9]{0,8})(?:\.0)?", "a whole number of at least 1"
 CELLS = {
     "ns/day": (
         r"((?=[0-9.]*[1-9])[0-9]*[.]?[0-9]*(?:[eE][+-]?[0-9]{1,2})?)",
-        "speed greater than 0",
+        "a speed greater than 0",
     ),
     "nodes": COUNT,
-    "module": (r"([^/]+)(?:/.*)?", "module such as gromacs/2018.3"),
+    "module": (r"([^/]+)(?:/.*)?", "a module such as gromacs/2018.3"),
     "gpu": (r"(?i:(true)|false)", "True or False"),
     "ncores": COUNT,
 }
-"""What the cells of a row are: a pattern whose group is the value, and words for messages."""
+"""The valid cells of a column: a pattern whose group is the value, and words for messages."""
 
 
 def detect(text: str) -> bool:
-    """Whether its first line names MDBenchmark's columns."""
+    """Return whether the first line names MDBenchmark's columns."""
     first = text[:4096].partition("\n")[0]
-    # Sizes, or counts of GPUs, are columns of a table of somebody's own.
+    # With columns of sizes or GPU counts, it is a table of the user's own.
     names = [name for name in first.split(",") if name.strip().casefold() != "gpu"]
     return {*NEEDED} <= {*names} and not any({"n", "gpus"} & {*roles_of(name)} for name in names)
 
 
 def read(text: str, file: str, options: Options) -> Imported:
-    """Records, one a row that has a result. Raises InputError."""
+    """Read a record for each row with a result. Raises InputError."""
     if options.timestep is None:
         message = "ns/day needs the simulated time of a step, such as 2fs"
         raise InputError(message, file=file, line=1, field="--timestep")
@@ -63,9 +62,9 @@ def read(text: str, file: str, options: Options) -> Imported:
             else:
                 log.runs.append(_run(row, reader.line_num, file, options, options.timestep))
     except csv.Error as error:
-        raise InputError(f"is no CSV: {error}", file=file) from None
+        raise InputError(f"is not valid CSV: {error}", file=file) from None
     check_gpus_of_all(options, {run.nodes or 1 for run in log.runs if not run.path}, file)
-    # A row's GPUs are counted already.
+    # The rows' GPUs are already counted.
     counted = replace(options, gpus=None, gpus_per_node=None, every_run=True)
     return runs.imported(log, file, counted)
 
@@ -75,7 +74,7 @@ def _run(row: dict[str, str], line: int, file: str, options: Options, timestep: 
         pattern, what = CELLS[column]
         match = re.fullmatch(pattern, row[column])
         if match is None:
-            raise InputError(f"{row[column]!r} is no {what}", file=file, line=line, field=column)
+            raise InputError(f"{row[column]!r} is not {what}", file=file, line=line, field=column)
         return match[1] or ""
 
     row.setdefault("gpu", "True")

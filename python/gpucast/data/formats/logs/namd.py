@@ -30,30 +30,30 @@ def read(part: Part) -> None:
 
 
 def _samples(part: Part, begin: int, end: int) -> list[re.Match[str]]:
-    """The lines whose seconds a step count; the first of several is still being balanced.
+    """Return the lines with seconds a step, without a first one during load balancing.
 
     Raises:
-        InputError: they are of several runs.
+        InputError: the lines are of several runs.
     """
     words = part.log.words
     benchmarks = part.all(words["benchmark"], begin, end)
     other = next((line for line in benchmarks if line["cpus"] != benchmarks[0]["cpus"]), None)
     if other is not None:
         raise InputError(
-            f"times on {benchmarks[0]['cpus']} and {other['cpus']} CPUs, and no line in between "
-            "that NAMD prints when it starts; give each run's output in a file of its own",
+            f"times on {benchmarks[0]['cpus']} and {other['cpus']} CPUs without NAMD's start-up "
+            "lines in between; give each run's output in a file of its own",
             line=part.line(other.start()),
         )
     for pattern in (words["benchmark"], words["wall"]):
         matches = positive(part.all(pattern, begin, end), "seconds")
         if matches:
             return matches[1:] or matches
-    # An average since the start: the last says all.
+    # An average since the start: the last line covers all steps.
     return positive(part.all(AVERAGE, begin, end), "seconds")[-1:]
 
 
 def _gpus(part: Part) -> tuple[int | None, str, str | None]:
-    """GPUs, why they are not clear, and the path of runs without GPUs."""
+    """Return the GPUs, why they are unclear, and the path of runs without GPUs."""
     bound, cores, build = part.all(part.log.gpu_name), part.whole("cores"), part.facts.get("build")
     if not bound and build and cores and not re.search("CUDA|HIP|SYCL|oneAPI", build, re.I):
         return cores, "", runs.HOST
@@ -71,7 +71,7 @@ def _gpus(part: Part) -> tuple[int | None, str, str | None]:
         and not any(match["pci"] for match in bound)
     ):
         unclear = (
-            "several processes of a machine name the same device: they share it, or each sees "
+            "several processes of a machine name the same device: they may share it, or each sees "
             "only its own"
         )
     return None if unclear else len(devices), unclear, None

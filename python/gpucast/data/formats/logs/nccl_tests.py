@@ -40,12 +40,12 @@ def read(part: Part) -> None:
 
 
 def _rows(part: Part) -> Iterator[tuple[int, Fields, Fields]]:
-    """Place, and fields out of place and in place, of the lines that are whole."""
+    """Yield place, and fields out of place and in place, of complete lines."""
     header = part.find(part.log.words["header"])
     names = header[0].lstrip("#").split() if header else []
     for line in part.all(r"^[ \t]*[0-9]+[ \t][^\n]*\n", header.end()) if header else ():
         fields = line[0].split()
-        # Operations that reduce nothing may leave these blank.
+        # Blank for operations that reduce nothing.
         blank = ("redop", "root")[: max(0, len(names) - len(fields))]
         known = [name for name in names if name not in blank]
         if len(fields) == len(known):
@@ -56,7 +56,7 @@ def _rows(part: Part) -> Iterator[tuple[int, Fields, Fields]]:
 
 
 def _operation(fields: Fields, ranks: int) -> str | None:
-    """All-reduce by its bandwidths' ratio; what others have in common is not told apart."""
+    """Return the operation, all-reduce by its bandwidths' ratio; other ratios are ambiguous."""
     algorithm, bus = (runs.decimal(fields.get(name, "")) for name in ("algbw", "busbw"))
     if ranks < 3 or not algorithm or not bus or fields.get("redop") in (None, "none"):
         return None

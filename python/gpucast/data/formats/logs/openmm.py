@@ -34,7 +34,7 @@ Entry = Mapping[str, object]
 
 
 def read(part: Part) -> None:
-    """The tests; raises InputError where JSON or YAML is broken."""
+    """Report the tests' runs. Raises InputError if JSON or YAML is invalid."""
     start = part.text.lstrip()[:1]
     if start == "{" or part.find("^benchmarks:"):
         _read_structure(part, is_json=start == "{")
@@ -43,12 +43,12 @@ def read(part: Part) -> None:
     for place, entry in sorted(_printed(part), key=lambda found: found[0]):
         version = entry.get("openmm_version", version)
         _add(part, entry, place, version)
-    if not part.found.runs:
+    if not part.content.runs:
         part.unfinished()
 
 
 def _read_structure(part: Part, *, is_json: bool) -> None:
-    import yaml  # takes longer than the rest of all formats
+    import yaml  # slow to import
 
     try:
         top = json.loads(part.text) if is_json else yaml.safe_load(part.text)
@@ -66,11 +66,11 @@ def _read_structure(part: Part, *, is_json: bool) -> None:
             text = f"benchmarks[{at}] has no speed: left out"
             part.remark(text, "benchmarks", Kind.UNFINISHED)
     if isinstance(system.get("gpu"), str) and system["gpu"].strip():
-        part.found.gpu_names.append(" ".join(system["gpu"].split()))
+        part.content.gpu_names.append(" ".join(system["gpu"].split()))
 
 
 def _printed(part: Part) -> Iterator[tuple[int, Entry]]:
-    """Places and fields of the tests in a table, in lines, or in the output of version 7."""
+    """Yield places and fields of the tests in a table, in lines, or in the output of version 7."""
     table = part.find(part.log.words["table"])
     if table is not None:
         for row in part.all(_ENTRY, table.end()):
@@ -95,7 +95,7 @@ def _printed(part: Part) -> Iterator[tuple[int, Entry]]:
 
 
 def _add(part: Part, entry: Entry, place: int, version: object) -> bool:
-    """Add a test's run, if it has a time; none is the rehearsal of another."""
+    """Add a test's run if it has a time; return whether it did."""
     timestep = _number(entry.get("timestep_in_fs"))
     seconds = _seconds(entry, timestep)
     if seconds is None:
@@ -111,7 +111,7 @@ def _add(part: Part, entry: Entry, place: int, version: object) -> bool:
     sizes = [_number(entry.get(name)) for name in _SIZES]
     words = [version, method, entry.get("precision"), entry.get("ensemble")]
     part.run(
-        place, [seconds[0]], seconds[1], execution=len(part.found.runs),
+        place, [seconds[0]], seconds[1], execution=len(part.content.runs),
         n=next((size for size in sizes if size), atoms), gpus=gpus,
         unclear=f"test {test!r} does not say on which devices it ran",
         path=runs.HOST if host else None,
@@ -122,7 +122,7 @@ def _add(part: Part, entry: Entry, place: int, version: object) -> bool:
 
 
 def _seconds(entry: Entry, timestep: float | None) -> tuple[float, float | None] | None:
-    """Seconds a step and the relative half-width of their rounding."""
+    """Return the seconds a step and the relative half-width of their rounding."""
     steps, elapsed = _number(entry.get("steps")), _number(entry.get("elapsed_time"))
     if steps and elapsed:
         return elapsed / steps, None
@@ -142,7 +142,7 @@ def _properties(value: object) -> dict[str, str]:
 
 
 def _number(value: object) -> float | None:
-    """A number greater than 0, of JSON or as printed."""
+    """Return a number greater than 0, from JSON or text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     number = runs.decimal(str(value).strip())

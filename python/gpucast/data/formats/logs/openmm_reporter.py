@@ -38,7 +38,7 @@ def read(part: Part) -> None:
 
 
 def _rows(part: Part, header: re.Match[str]) -> list[Row]:
-    """The whole rows below a header; a last line without an end may be cut off."""
+    """Return the complete rows below a header; a last line without a line end may be cut off."""
     names = re.findall(r'"([^"]+)"', header[0])
     lines = part.text[header.end() :].split("\n")[:-1]
     cells = ([cell.strip() for cell in line.split(header["separator"])] for line in lines)
@@ -46,10 +46,10 @@ def _rows(part: Part, header: re.Match[str]) -> list[Row]:
 
 
 def _numbers(rows: list[Row], name: str) -> list[tuple[float, float, float]]:
-    """Step, number and rounding of the rows that have both."""
+    """Return step, number and rounding of the rows that have both."""
     numbers = []
     for row in rows:
-        # Where another program saved the table, decimals may have a comma.
+        # Tables saved by other programs may have decimal commas.
         texts = [row.get(key, "") for key in ("Step", name)]
         texts = [text.replace(",", ".") if text.count(",") == 1 else text for text in texts]
         step, number = map(runs.decimal, texts)
@@ -59,7 +59,7 @@ def _numbers(rows: list[Row], name: str) -> list[tuple[float, float, float]]:
 
 
 def _timestep(rows: list[Row]) -> float | None:
-    """Simulated seconds of a step, from the first and the last row."""
+    """Return the simulated time of a step (s), from the first and the last row."""
     times = _numbers(rows, "Time (ps)")
     if not times:
         return None

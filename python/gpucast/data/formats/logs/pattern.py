@@ -1,15 +1,15 @@
-"""Runs in any text, found by a regular expression of the user's: training logs and the like.
+"""Runs in any text, found by the user's regular expression.
 
-Each match of ``--regex`` sets what its named groups hold, and what is set stays until another
-match sets it anew, so that a header's batch size counts for the lines below. A match with
-``seconds``, of one or of so many ``steps``, or with ``rate`` is a sample. ``unit`` is the unit of
-either, as of a table's column: ``ms``, ``it/s``, ``s/it``, ``samples/s``, ``ns/day``. Where there
-is no such group, ``--columns seconds=seconds:us`` says it, or it is read beside the number where
-the text has it there: nobody who writes ``334 us``, ``time (ms): 38.3``, ``ms per step: 38.3`` or
-``step_ms=38.3`` means seconds. Others are seconds, if they are no longer than steps are.
+Each match of ``--regex`` sets the values of its named groups; they hold until another match sets
+them, so that a header's batch size applies to the lines below. A match with ``seconds`` (of one
+step, or of ``steps``) or ``rate`` is a sample. ``unit`` is its unit, as in a table's column:
+``ms``, ``it/s``, ``s/it``, ``samples/s``, ``ns/day``. Without such a group, ``--columns
+seconds=seconds:us`` states it, or the text beside the number does: ``334 us``, ``time (ms): 38.3``,
+``ms per step: 38.3``, ``step_ms=38.3``. Other times are seconds, unless they are too long for a
+step.
 
-Samples that agree in everything else are one record's. Where each line counts steps, first ones
-that are far slower warm up, and several ranks' lines of a step are one.
+Samples that agree in all other values form one record. If each line counts steps, much slower first
+ones warm up and are left out, and the lines of several ranks for a step are one.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _LEADING = re.compile(r"^ *([0-9]{1,9})[ :|]+(?=[0-9]*[.])")
 _BRACKETED = re.compile(
     r"(?<!epoch)(?<!epoch[: ])(?<!epoch: )\[ *([0-9]{1,15})/ *[0-9]+[^\[\]]*\](?!\[)", re.I
 )
-"""The count of steps in a line that a program prints again and again."""
+"""The step counter in a line that a program prints repeatedly."""
 _OF_EACH = re.compile(r"(?: ?/ ?| per )[a-z]+", re.I)
-"""What may follow the unit of a rate that is of each GPU."""
+"""What may follow the unit of a rate of one GPU."""
 _OF_ONE = re.compile(r"(?:step|iter|batch)[^|;,\d]*$", re.I)
-"""What says that the time behind it is of one step."""
+"""Words that mean that the time behind them is that of one step."""
 _BRACKET = re.compile(r"[ \t]*[(\[]([^)\]\n]*)")
 _IN_BRACKETS = re.compile(r"[^(\[]*[)\]]")
 """What follows words in brackets."""
@@ -76,26 +76,26 @@ _PARTING = re.compile(
     ),
     re.IGNORECASE,
 )
-"""What parts a field from the one before it."""
+"""Separators of fields."""
 _LONGEST = 80
-"""Characters before a number among which the unit of it stands."""
+"""Number of characters before a number that may contain its unit."""
 _NO_UNITS_IN_PROSE = {"min", "second", "minute", "hour", "day"}
-"""What is no unit by itself among other words: the second step, the least of each day."""
+"""Words that are not a unit among other words: the second step, the least of each day."""
 
 
 def read(text: str, file: str, options: Options) -> Imported:
-    """Records of the matches. Raises InputError."""
+    """Read a record for each set of matches. Raises InputError."""
     if options.regex is None:
-        raise InputError("says which parts of the text are times; it is needed", field="--regex")
+        raise InputError("is required: it tells which parts of the text are times", field="--regex")
     pattern = runs.compiled(options.regex, "--regex", GROUPS)
     if not set(_TIMES) & pattern.groupindex.keys():
         raise InputError("needs a group seconds or rate: (?P<seconds>[0-9.]+)", field="--regex")
     stated_unit = _stated_unit(options, pattern)
     matches = list(pattern.finditer(text))
-    found = Found()
+    content = Found()
     if not matches:
-        found.remarks.append(remark(Kind.LACKS, "nothing matches --regex", about="--regex"))
-        return runs.imported(found, file, options)
+        content.remarks.append(remark(Kind.LACKS, "nothing matches --regex", about="--regex"))
+        return runs.imported(content, file, options)
     decimal = _decimal(matches, file, options)
     stated = runs.named(file, options)
     known: dict[str, object] = {**stated.given, **stated.named}
@@ -136,34 +136,34 @@ def read(text: str, file: str, options: Options) -> Imported:
     whole = timed and options.steps is not None
     for run, samples in cells.values():
         kept = tuple(sample.seconds for sample in _steady(samples))
-        found.runs.append(replace(run, seconds=kept, whole=whole))
+        content.runs.append(replace(run, seconds=kept, whole=whole))
     by_clock = None if whole else clocked((_step(_line(match)), _line(match)) for match in matches)
     if timed and not whole and of_epochs(matches):
-        text = "each line is of an epoch: its time is taken for a step; if it is of all, --steps"
-        found.remarks.append(remark(Kind.READ_AS, text, about="--regex"))
+        text = "each line is of an epoch, and its time is taken for a step; if not, use --steps"
+        content.remarks.append(remark(Kind.READ_AS, text, about="--regex"))
     elif timed and not whole and by_clock is None:
-        found.remarks += _counted_by_several(matches)
-    found.remarks += _parts_of_steps(matches)
-    found.remarks += _far_apart(samples for _, samples in cells.values())
+        content.remarks += _counted_by_several(matches)
+    content.remarks += _parts_of_steps(matches)
+    content.remarks += _far_apart(samples for _, samples in cells.values())
     if not (whole or beside or stated_unit or "unit" in pattern.groupindex):
-        seconds_of_all = [sample for run in found.runs for sample in run.seconds]
+        seconds_of_all = [sample for run in content.runs for sample in run.seconds]
         if (asked := of_long_steps(seconds_of_all, "seconds", "s")) is not None:
-            raise InputError(asked, file=file, line=found.runs[0].line, field="seconds")
-    made = runs.imported(found, file, options)
-    made.notes.extend(f"times are read as {unit}, which stands beside them" for unit in beside)
+            raise InputError(asked, file=file, line=content.runs[0].line, field="seconds")
+    made = runs.imported(content, file, options)
+    made.notes.extend(f"times are read as {unit}, the unit beside them" for unit in beside)
     if by_clock is not None and len(made.entries) == 1 and isinstance(made.entries[0], Step):
         read_as = statistics.median(made.entries[0].seconds)
         if not agree(by_clock, read_as):
             text = (
-                f"{file}: by the time of day of its lines a step takes {duration(by_clock)}, "
-                f"by what --regex finds {duration(read_as)}: of what are these?"
+                f"{file}: a step takes {duration(by_clock)} by the time of day of its lines, but "
+                f"{duration(read_as)} by --regex: check what its times cover"
             )
             made.remarks.append(remark(Kind.DATA, text, about="--regex"))
     return made
 
 
 def of_epochs(matches: list[re.Match[str]]) -> bool:
-    """Whether lines of times count epochs alone."""
+    """Return whether the lines with times count only epochs."""
     epochs = []
     for match in matches:
         if TIME not in match.re.groupindex or match[TIME] is None:
@@ -180,12 +180,12 @@ def of_epochs(matches: list[re.Match[str]]) -> bool:
 
 
 def of_numbered_steps(matches: list[re.Match[str]]) -> bool:
-    """Whether each line of a time says the number of its step."""
+    """Return whether each line with a time states the number of its step."""
     return all(_step(_line(match)) is not None for match in matches if match[TIME])
 
 
 def _before(match: re.Match[str]) -> str:
-    """What a line says before its time."""
+    """Return the part of a line before its time."""
     return match.string[match.string.rfind("\n", 0, match.start(TIME)) + 1 : match.start(TIME)]
 
 
@@ -194,40 +194,40 @@ def _line(match: re.Match[str]) -> str:
 
 
 def _step(line: str) -> float | None:
-    """The number of the step that a line is about."""
+    """Return the number of the step in a line."""
     progress = _PROGRESS.search(line)
     counts = [progress[2]] if progress else _BRACKETED.findall(line) or _LEADING.findall(line)
     return float(counts[-1]) if counts else None
 
 
 def _steady(samples: list[Sample]) -> list[Sample]:
-    """Those that do not warm up, where each says the number of its step."""
+    """Return the samples that do not warm up, if each has the number of its step."""
     numbers = [sample.step for sample in samples]
     if None in numbers or len({*numbers}) < 2:
         return samples
     whole, numbered = 0, []
     for before, sample in zip((samples[0], *samples), samples, strict=False):
-        whole += (sample.step or 0) < (before.step or 0)  # started again, or another epoch
+        whole += (sample.step or 0) < (before.step or 0)  # a restart, or another epoch
         numbered.append(replace(sample, whole=whole))
     return steady(numbered, first=False)
 
 
 def _parts_of_steps(matches: list[re.Match[str]]) -> Iterator[Remark]:
-    """Whether lines count iterations of which several make a step."""
+    """Yield a remark if lines count iterations and several iterations make a step."""
     for match in reversed(matches):
         counts = {name.casefold(): int(count) for name, count in _PROGRESS.findall(_line(match))}
         steps, parts = counts.pop("step", 0), max(counts.values(), default=0)
         if parts >= 2 * steps > 0:
             text = (
                 f"its lines count {parts} iterations to {steps} step{'s' if steps > 1 else ''}: "
-                "its time is taken for one iteration, of which the size must be"
+                "a time is taken for one iteration, and the size must be that of one"
             )
             yield remark(Kind.READ_AS, text, about="--regex")
         return
 
 
 def _counted_by_several(matches: list[re.Match[str]]) -> Iterator[Remark]:
-    """Whether the lines of times count several steps each, and none says what its time is of."""
+    """Yield a remark if lines with times count several steps each and no unit tells whose time."""
     counters = []
     for match in matches:
         if match[TIME] is None:
@@ -241,8 +241,8 @@ def _counted_by_several(matches: list[re.Match[str]]) -> Iterator[Remark]:
     rises = {after - before for before, after in pairwise(counts)}
     if len(counts) > 2 and len(rises) == 1 and (rise := rises.pop()) > 1:
         text = (
-            f"each line counts {rise} more ({counters[0]['what'].casefold()}) than the one before: "
-            f"its time is taken for one of them; if it is of all, --steps {rise}"
+            f"the count in each line ({counters[0]['what'].casefold()}) rises by {rise}, and its "
+            f"time is taken for one of them; if it covers all, use --steps {rise}"
         )
         yield remark(Kind.READ_AS, text, about="--regex")
 
@@ -251,7 +251,7 @@ _FEW, _APART = 5, 1.25
 
 
 def _far_apart(cells: Iterable[list[Sample]]) -> Iterator[Remark]:
-    """Whether few times of one cell are so far apart that they may be of several runs."""
+    """Yield a remark if a cell's few times differ so much that they may be of several runs."""
     factors = []
     for samples in cells:
         times, steps = zip(*((sample.seconds, sample.step) for sample in samples), strict=True)
@@ -260,17 +260,17 @@ def _far_apart(cells: Iterable[list[Sample]]) -> Iterator[Remark]:
             factors.append(max(times) / min(times))
     if factors and max(factors) > _APART:
         text = (
-            f"times of the same n and GPU count differ by a factor of {max(factors):.2g}: they are "
-            "taken as repetitions; if they are of several runs, groups gpus, n or case tell which"
+            f"times of the same n and GPU count differ by a factor of {max(factors):.2g} and are "
+            "taken as repetitions; if they are of several runs, add groups gpus, n or case"
         )
         yield remark(Kind.READ_AS, text, about="--regex")
 
 
 def _stated_unit(options: Options, pattern: re.Pattern[str]) -> str:
-    """The unit of times that ``--columns`` states; empty: none.
+    """Return the unit of times in ``--columns``; empty if there is none.
 
     Raises:
-        InputError: it names anything else, which a table has and a text has not.
+        InputError: it names anything else; a text has no columns.
     """
     unit = ""
     for role, column in options.columns.items():
@@ -278,25 +278,25 @@ def _stated_unit(options: Options, pattern: re.Pattern[str]) -> str:
         if role != TIME or group not in _TIMES or group not in pattern.groupindex or not unit:
             example = next(name for name in _TIMES if name in pattern.groupindex)
             raise InputError(
-                f"{role}={column} names a table's column; beside --regex, whose groups say what is "
-                f"what, it may only state a unit: {example}={example}:UNIT, such as "
+                f"{role}={column} names a table's column; with --regex, whose groups name what "
+                f"they find, it may only state a unit: {example}={example}:UNIT, such as "
                 f"{'ms' if example == TIME else 'it/s'}",
                 field="--columns",
             )
     if unit and "unit" in pattern.groupindex:
-        raise InputError("states a unit, and --regex has a group unit; leave one out",
+        raise InputError("states a unit, and --regex has a group unit; omit one",
                          field="--columns")  # fmt: skip
     return unit
 
 
 def _unit_beside(match: re.Match[str], file: str, line: int) -> str:
-    """The unit that the text names beside a match's seconds; empty: none.
+    """Return the unit beside a match's seconds; empty if there is none.
 
     Raises:
-        InputError: it is that of a rate, there are two, or it may be no unit.
+        InputError: it is the unit of a rate, there are two, or it may not be a unit.
     """
     number = match[TIME]
-    found: dict[str, None] = {}
+    named: dict[str, None] = {}
     doubtful = False
     for word, bracketed in (*_words_before(match), *_words_behind(match)):
         text = " ".join(word[0].split())
@@ -305,27 +305,27 @@ def _unit_beside(match: re.Match[str], file: str, line: int) -> str:
             continue
         if unit.rank > 1:
             raise InputError(
-                f"{number} {text} is no time; name it with groups rate and unit: "
+                f"{number} {text} is not a time; name it with groups rate and unit: "
                 f"(?P<rate>[0-9.]+) (?P<unit>{text})",
                 file=file, line=line, field="--regex",
             )  # fmt: skip
         if text.casefold() == "min" and not bracketed:
             doubtful = True
         else:
-            found[unit.name] = None
-    if len(found) > 1 or (doubtful and not found):
-        what = f"{' and '.join(found)} beside it" if found else "min beside it (minutes, the least)"
-        answers = [*found] or ["min", "s", "ms"]
+            named[unit.name] = None
+    if len(named) > 1 or (doubtful and not named):
+        what = f"{' and '.join(named)} beside it" if named else "min beside it (minutes, the least)"
+        answers = [*named] or ["min", "s", "ms"]
         raise InputError(
             f"{number} has {what}; say which: --columns "
             + " or ".join(f"seconds=seconds:{answer}" for answer in answers),
             file=file, line=line, field="--regex",
         )  # fmt: skip
-    return next(iter(found), "")
+    return next(iter(named), "")
 
 
 def _words_before(match: re.Match[str]) -> Iterator[tuple[re.Match[str], bool]]:
-    """Words of what the text calls a match's seconds, and whether they stand in brackets."""
+    """Yield the words that the text puts before a time, and whether they are in brackets."""
     start = match.start(TIME)
     farthest = max(0, start - _LONGEST)
     line = max(farthest, match.string.rfind("\n", farthest, start) + 1)
@@ -346,7 +346,7 @@ def _words_before(match: re.Match[str]) -> Iterator[tuple[re.Match[str], bool]]:
 
 
 def _words_behind(match: re.Match[str]) -> Iterator[tuple[re.Match[str], bool]]:
-    """The same of what stands directly behind the seconds."""
+    """Yield the words directly after a time, and whether they are in brackets."""
     text, end = match.string, match.end(TIME)
     spread = _SPREAD.match(text, end)
     end = spread.end() if spread else end
@@ -358,11 +358,11 @@ def _words_behind(match: re.Match[str]) -> Iterator[tuple[re.Match[str], bool]]:
     blanks = re.compile(r"[ \t]*").match(text, end)
     word = _WORD.match(text, blanks.end() if blanks else end)
     if word is not None and not re.match(r"\s?[:=]", text[word.end() : word.end() + 2]):
-        yield word, False  # and no name of the next number
+        yield word, False  # it is not the name of the next number
 
 
 def _among_extremes(words: list[re.Match[str]]) -> bool:
-    """Whether ``min`` among these is the least time."""
+    """Return whether ``min`` among these words means the least time."""
     return not {"max", "avg", "mean", "median"}.isdisjoint(word[0].casefold() for word in words)
 
 
@@ -377,7 +377,7 @@ def _decimal(matches: list[re.Match[str]], file: str, options: Options) -> numbe
         point, comma, _ = numbers.decimals_of(others)
     if either is not None and (point is None) == (comma is None):
         raise InputError(
-            f"{either!r} is two numbers, by the decimal separator; say which: point or comma",
+            f"{either!r} is ambiguous: state its decimal separator, point or comma",
             file=file, field="--decimal",
         )  # fmt: skip
     return "comma" if comma is not None and point is None else "point"
@@ -390,7 +390,7 @@ def _values(
         if text is None:
             continue
         if name not in NUMBERS:
-            # Not what n counts, which is the unit of a run.
+            # ``unit`` of a run is what n counts.
             yield "unit of time" if name == "unit" else name, " ".join(text.split())
             continue
         value = numbers.parse(text.strip(), decimal)
@@ -400,7 +400,7 @@ def _values(
         if value is None or not 0 < value < float("inf") or (whole and value != int(value)):
             what = "whole number" if whole else "number"
             raise InputError(
-                f"{text!r} is no {what} greater than 0", file=file, line=line, field=name
+                f"{text!r} is not a {what} greater than 0", file=file, line=line, field=name
             )
         yield name, int(value) if whole else value
 
@@ -408,8 +408,8 @@ def _values(
 def _seconds(
     value: float, name: str, is_rate: bool, known: dict[str, object], file: str, line: int
 ) -> tuple[float, str | None, str | None]:
-    """Seconds a step; of rates of work those for one, what the size counts, and of what the work
-    is."""
+    """Return the seconds a step, or of a rate of work those for one unit of it, what the size
+    counts, and what the work is that of."""
     name = name or ("" if is_rate else "s")
     unit = units.parse_column_unit(name) if name else None
     if unit is None:
@@ -422,7 +422,7 @@ def _seconds(
                          file=file, line=line, field="--timestep")  # fmt: skip
     seconds = unit.seconds(value, 1.0, float(str(timestep or 0)))
     if not 0 < seconds < float("inf"):
-        raise InputError(f"{value:g} {name} is no step time", file=file, line=line, field="--regex")
+        raise InputError(f"bad step time: {value:g} {name}", file=file, line=line, field="--regex")
     if unit.rank != units.RATE_OF_WORK:
         return seconds, None, None
     return seconds, unit.name.partition("/")[0], "each" if unit.share else "n"

@@ -1,9 +1,8 @@
 """Runs that other programs' logs report, and the records they become.
 
-A log's reader is pure: text in, ``Found`` out, one ``Run`` for each time that the program printed.
-What the log does not say stays None there, with the reason where it says something that can be
-read in two ways. Here the user's options fill the gaps; what is still open is an error that names
-the option which settles it, for nothing is guessed.
+A log's reader is pure: it converts a text to ``Found``, with a ``Run`` for each printed time. What
+the log does not state is None, with the reason if the log is ambiguous. The user's options then
+fill the gaps; nothing is guessed: anything still missing is an error that names the option to give.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from gpucast.data.records import Entry, Step
 from gpucast.errors import InputError
 from gpucast.util.remarks import Kind, Remark, once, remark
 
-# So many in a second: divided by a whole number, 2 fs are the double nearest to 2e-15.
+# Units per second, because 2 fs divided by a whole number is the double nearest to 2e-15.
 FEMTOSECONDS = 1e15
 PICOSECONDS = 1e12
 NANOSECONDS = 1e9
 DAY = 86400.0
 
 HOST = "host"
-"""The path of runs without GPUs: processor cores are the devices."""
+"""The path of runs without GPUs, whose devices are processor cores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,27 +34,27 @@ class Run:
     """One run as its program timed it.
 
     Attributes:
-        program: its name, without the version; None where only the user can say.
-        line: of the text, where its time stands; None: what is no text.
-        seconds: seconds a step, one or several samples.
-        uncertainty: relative half-width of what the printed digits round away.
-        n: the size, or None where the log does not say.
+        program: its name, without the version; None if only the user can say.
+        line: the line of its time; None if the file is not text.
+        seconds: seconds a step, for one or several samples.
+        uncertainty: relative half-width of the rounding of printed digits.
+        n: the size; None if the log does not state it.
         unit: what n counts.
-        gpus: GPUs of all nodes; of runs without GPUs, processor cores; or None.
-        unclear: why ``gpus`` is None although the log speaks of them.
-        path: ``host`` for runs without GPUs; None: as the user says.
+        gpus: GPUs of all nodes; for runs without GPUs, processor cores; None: unknown.
+        unclear: why ``gpus`` is None although the log mentions GPUs.
+        path: ``host`` for runs without GPUs; None: as the user states.
         case: what must be the same for times to be comparable.
-        timestep: simulated seconds of one step.
-        phases: seconds of a step in the record's phases.
-        execution: start of the program that it belongs to, where a log holds several.
-        secondary: whether it stays out unless every run is asked for.
-        caveat: what one must know to read it.
+        timestep: simulated time of one step (s).
+        phases: seconds a step in the record's phases.
+        execution: number of the program's start in a log that holds several.
+        secondary: whether it is left out unless every run is requested.
+        caveat: what one must know to interpret it.
         more: other fields of the record.
-        each: the size of each GPU, where that of all is not said.
-        size_unclear: why ``n`` is None although the log speaks of sizes.
-        work: what ``seconds`` are for one of, where they follow from a rate: ``n``, or a GPU's
-            share of it, ``each``; None: for a step.
-        whole: whether ``seconds`` are of all steps of the run, and nobody says how many.
+        n_each: the size of each GPU, if that of all GPUs is not stated.
+        size_unclear: why ``n`` is None although the log mentions sizes.
+        work: None: ``seconds`` are those of a step; ``n``: they follow from a rate and are those
+            of one unit of the size; ``each``: of one unit of a GPU's share.
+        whole: whether ``seconds`` cover all steps of the run, whose number is unknown.
     """
 
     program: str | None
@@ -76,25 +75,25 @@ class Run:
     secondary: bool = False
     caveat: str | None = None
     more: Mapping[str, object] = field(default_factory=dict)
-    each: float | None = None
+    n_each: float | None = None
     size_unclear: str = ""
     work: str | None = None
     whole: bool = False
 
 
 def unshared(name: str) -> dict[str, object]:
-    """Fields of the record of an operation over all n bytes of every GPU, such as a collective."""
+    """Return the record's fields for an operation on all n bytes of every GPU (a collective)."""
     return {"workload": {"name": name, "visits": {"factor": 1.0, "gpus": 1.0}}}
 
 
 @dataclass
 class Found:
-    """What a log holds.
+    """The content of a log.
 
     Attributes:
         runs: in the order of the log.
-        unfinished: line of each run that began but whose time is missing.
-        remarks: other things to know, without the file's name.
+        unfinished: line of each run that began but has no time.
+        remarks: other remarks, without the file's name.
         gpu_names: models of the GPUs.
     """
 
@@ -105,20 +104,20 @@ class Found:
 
 
 class UnclearError(InputError):
-    """A log whose runs cannot be told apart from others without the user's word.
+    """A log with runs that the user must describe before they can be imported.
 
     Attributes:
-        runs: ``identity`` of each of them: another file may hold the same runs and say more.
+        runs: ``identity`` of each run, because another file may hold the same runs and state more.
     """
 
     runs: tuple[object | None, ...] = ()
 
 
 def imported(found: Found, file: str, options: Options) -> Imported:
-    """The records of a log's runs, completed by what the user says.
+    """Return the records of a log's runs, completed by the user's options.
 
     Raises:
-        InputError: a size or a number of GPUs that neither the log nor the user states.
+        InputError: neither the log nor the user states a size or a number of GPUs.
     """
     stated = named(file, options)
     remarks = [_of_file(file, one) for one in found.remarks]
@@ -167,10 +166,10 @@ def _of_file(file: str, one: Remark) -> Remark:
 
 
 def chosen(runs: Iterable[Run], options: Options) -> tuple[list[Run], int]:
-    """The runs to import, and how many others were left out.
+    """Return the runs to import, and the number of others.
 
-    The last run of each size counts of those that one start of a program made: earlier ones warm
-    up, equilibrate or tune.
+    For each start of a program and each size, the last run counts: earlier ones warm up,
+    equilibrate or tune.
     """
     runs = list(runs)
     if options.every_run:
@@ -181,11 +180,11 @@ def chosen(runs: Iterable[Run], options: Options) -> tuple[list[Run], int]:
 
 
 ENOUGH_DIGITS = 1e-4
-"""Rounding, as a share, below which two runs hardly agree in their times by chance."""
+"""Relative rounding above which two runs may agree in their times by chance."""
 
 
 def identity(run: Run | Step) -> object | None:
-    """What two logs of the same run agree in; None where the digits of its time are too few."""
+    """Return what two logs of the same run agree in; None if its time has too few digits."""
     if run.uncertainty is None or run.uncertainty > ENOUGH_DIGITS:
         return None
     return (run.program, run.n, run.ranks, tuple(run.seconds))
@@ -193,8 +192,8 @@ def identity(run: Run | Step) -> object | None:
 
 @dataclass(frozen=True)
 class Stated:
-    """What the user says of a log: ``named`` overrules it, ``given`` completes it, or overrules it,
-    too, as the options say."""
+    """What the user states about a log: ``named`` overrides the log; ``given`` completes it, and
+    overrides it only if the options say so."""
 
     named: Mapping[str, object]
     given: Mapping[str, object]
@@ -206,13 +205,13 @@ _GIVEN = {
     "unit": "unit",
 }  # fmt: skip
 _LABELS = ("program", "case", "unit")
-"""What the user says of them wins: no log knows under what name it is wanted."""
+"""Fields for which the user's value wins, because logs do not know the wanted label."""
 NAMES = ("n", "gpus", "nodes", "ranks", "case", "program")
 """Groups that ``--from-name`` may have."""
 
 
 def named(file: str, options: Options) -> Stated:
-    """What the options and the file's name say. Raises InputError where a group is no number."""
+    """Return what the options and the file's name state. Raises InputError if a group is wrong."""
     given = {name: getattr(options, key) for name, key in _GIVEN.items()}
     known = {key: value for key, value in given.items() if value is not None}
     return Stated(_from_name(file, options.from_name), known, options)
@@ -233,18 +232,18 @@ def _from_name(file: str, pattern: str | None) -> dict[str, object]:
         elif text is not None:
             value = decimal(text) or 0.0
             if value <= 0 or (name != "n" and not value.is_integer()):
-                message = f"{name} = {text!r} is no such number"
+                message = f"{name} = {text!r} is not valid"
                 raise InputError(message, file=file, field="--from-name")
             values[name] = int(value) if value.is_integer() else value
     return values
 
 
 def compiled(pattern: str, option: str, names: Iterable[str]) -> re.Pattern[str]:
-    """A user's regular expression with named groups. Raises InputError."""
+    """Compile a user's regular expression with named groups. Raises InputError."""
     try:
         made = re.compile(pattern, re.MULTILINE)
     except re.error as error:
-        raise InputError(f"is no regular expression: {error}", field=option) from None
+        raise InputError(f"is not a regular expression: {error}", field=option) from None
     known = list(names)
     unknown = [name for name in made.groupindex if name not in known]
     if unknown or not made.groupindex:
@@ -256,8 +255,8 @@ def compiled(pattern: str, option: str, names: Iterable[str]) -> re.Pattern[str]
 
 
 def completed(run: Run, stated: Stated, contradicted: list[Remark]) -> Run:
-    """The run with the gaps filled; ``contradicted`` collects where the user says other than the
-    log."""
+    """Return the run with its gaps filled; ``contradicted`` receives a remark if the user
+    contradicts the log."""
     values: dict[str, Any] = dict(stated.named)
     given = dict(stated.given)
     nodes, per_node = stated.named.get("nodes", run.nodes), gpus_of_node(stated.options)
@@ -275,21 +274,21 @@ def completed(run: Run, stated: Stated, contradicted: list[Remark]) -> Run:
             values[name] = value
         if known is not None:
             taken = stated.options.whose if overrules else "its own"
-            text = f"says {name} {_shown(known)}, {option} {_shown(value)}: {taken} was taken"
+            text = f"says {name} {_shown(known)}, {option} {_shown(value)}: {taken} was used"
             contradicted.append(remark(Kind.OVERRULED, text, about=name))
     if "gpus" in values:
-        # Processor cores are not what the user counts.
+        # The user's GPU count does not mean processor cores.
         values["path"] = None
     run = replace(run, **values)
     if run.gpus and stated.options.size is not None and stated.options.size_of == "gpu":
         run = replace(run, n=stated.options.size * run.gpus)
-    if run.gpus and run.n is None and run.each is not None:
-        run = replace(run, n=run.each * run.gpus)
+    if run.gpus and run.n is None and run.n_each is not None:
+        run = replace(run, n=run.n_each * run.gpus)
     return _timed(run, stated.options)
 
 
 def _timed(run: Run, options: Options) -> Run:
-    """The run with the seconds of a step, where its log has rates of work, or sums of steps."""
+    """Return the run with the seconds of a step, if its log has rates of work or sums of steps."""
     if run.work is not None and run.n and run.gpus:
         share = run.n / run.gpus if run.work == "each" else run.n
         return replace(run, seconds=tuple(share * seconds for seconds in run.seconds), work=None)
@@ -300,14 +299,14 @@ def _timed(run: Run, options: Options) -> Run:
 
 
 def _missing(run: Run, file: str) -> UnclearError | None:
-    """What the user has to say of a run, all at once."""
+    """Return an error with everything that the user has to state about a run."""
     who = run.program or "the text"
     needs: list[tuple[str, str]] = []
     if run.gpus is None:
         reason = run.unclear or f"{who} does not say on how many GPUs it ran"
         per_node = " (or --gpus-per-node N)" if (run.nodes or 1) > 1 else ""
         needs.append(("--gpus", f" N{per_node}"))
-    if run.n is None and run.each is None:
+    if run.n is None and run.n_each is None:
         size = f"the size ({run.unit})" if run.unit else "the size"
         what = [run.unit, run.size_unclear] if needs else [run.unit]
         told = "; ".join(filter(None, what))
@@ -316,8 +315,8 @@ def _missing(run: Run, file: str) -> UnclearError | None:
         needs.append(("-n", f" SIZE ({told})" if told else " SIZE"))
     if run.whole:
         if not needs:
-            reason = f"{who} says the time of the whole run, not its steps"
-        needs.append(("--steps", " STEPS (1: it is the step)"))
+            reason = f"{who} states the time of the whole run, but not its steps"
+        needs.append(("--steps", " STEPS (1: the run is the step)"))
     if not needs:
         return None
     options = " ".join(option + value for option, value in needs)
@@ -329,11 +328,11 @@ def _missing(run: Run, file: str) -> UnclearError | None:
 _STEP = (
     "program", "case", "n", "unit", "gpus", "nodes", "ranks", "timestep", "uncertainty", "caveat"
 )  # fmt: skip
-"""Fields that a run and its record share."""
+"""Fields that a run and its record have in common."""
 
 
 def _step(run: Run, options: Options) -> dict[str, object]:
-    # Runs on processor cores are not reached by the path of the GPUs.
+    # Runs on processor cores have their own path.
     path = run.path if run.path is not None and options.path == "native" else options.path
     value = {name: told for name in _STEP if (told := getattr(run, name)) is not None}
     if run.phases:
@@ -345,7 +344,7 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})
 
 
 def decimal(text: str) -> float | None:
-    """A finite number with a decimal point; None for ``--``, ``N/A``, ``Infinity`` and the like."""
+    """Return a finite number with a decimal point; None for ``--``, ``N/A``, ``Infinity`` etc."""
     if not _DECIMAL.fullmatch(text):
         return None
     value = float(text)
@@ -353,12 +352,12 @@ def decimal(text: str) -> float | None:
 
 
 def number(text: str) -> float | None:
-    """The same with commas between every three digits."""
+    """Return a number that may have thousands separators (commas)."""
     return decimal(text.replace(",", ""))
 
 
 def rounding(text: str) -> float:
-    """The relative half-width of what a printed number's last digit rounds away."""
+    """Return the relative half-width of a printed number's rounding."""
     digits, _, exponent = text.lower().partition("e")
     last_digit = float(f"1e{int(exponent or 0) - len(digits.partition('.')[2])}")
     value = abs(float(text))
@@ -366,7 +365,7 @@ def rounding(text: str) -> float:
 
 
 def rounding_of_six(value: float) -> float:
-    """The same of a number printed with six significant digits, of which final zeros are left out
+    """Return the rounding of a number printed with six significant digits, without final zeros
     (C's ``%g``)."""
     return 0.5 * float(10 ** (math.floor(math.log10(value)) - 5)) / value
 

@@ -1,8 +1,8 @@
-"""The ``--regex`` that would read a text of no known format, made from its own lines.
+"""A ``--regex`` for a text of unknown format, made from its lines.
 
-Lines count that a program prints again and again, with other numbers, and that have a time with its
-unit, or a name that speaks of one; where there are none, a line that has both, such as the time of
-the whole run. Nobody is told of an expression that does not read.
+Candidates are lines that a program prints repeatedly with other numbers, and that have a time with
+its unit, or a name that means one; if there are none, a line that has both, such as the time of the
+whole run. Only expressions that find times in the text are suggested.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _UNIT = re.compile(
 )
 _UNIT_BEFORE = re.compile(r"(?:[(\[]|\bin )(?:s|secs?|seconds|ms|us)\b[)\]]?\W*$", re.I)
 _NAME = re.compile(r"""(?P<name>[a-z][a-z_/]*(?: per [a-z]+)?)["']?\s?[:=]\s?["']?$""", re.I)
-"""What a number is called that stands behind its name."""
+"""The name before a number."""
 _COUNT = re.compile(
     r"(?<![\w.])[0-9]+(?P<behind> "
     r"(?!\D*(?:(?:/|\bper )(?:time ?)?(?:step|iter)|(?:step|iter)\w* (?:wall)?time))"
     r"(?:iter(?:ation)?s?|(?:time)?steps?|cycles|times|calls)\b\D*)$",
     re.I,
 )
-"""How many steps a time behind it is of, which is not said to be of each."""
+"""The number of steps that a time after it covers."""
 _OF_EACH = re.compile("/(?:time)?(?:step|iter)")
 _SIMULATED = re.compile(r"\btime *=$", re.I)
-"""What stands before the simulated time in lines that have the time step, too."""
+"""Text before the simulated time in lines that also have the time step."""
 _TIME = re.compile(
     r"time(?!r)|elapsed?|took|duration|dauer|laufzeit|wall|\bms\b|\bsec|\(s\)|_s\b|_ms\b"
     r"|(?:batch|step|iter)_cost", re.I
@@ -54,7 +54,7 @@ _OF_RUN = (
     r"\D{1,12}(?P<steps>\d+))"
 )
 _IN_CLOCK = re.compile(r"\d:$|\.[a-z]{1,4}:$", re.I)
-"""Before a number: it belongs to a time of day, or is the line of a source file."""
+"""Text before a number of a time of day, or of a line in a source file."""
 _FACTS = (
     r"(?i:world[_ -]?size\D{1,4}(?P<gpus>\d+))",
     r"(?i:\b(?:n|num|number of)[_ ]?(?:gpus?|devices)\D{1,4}(?P<gpus>\d+))",
@@ -64,15 +64,15 @@ _FACTS = (
 )  # fmt: skip
 _SECONDS = r"(?P<seconds>\d[\d.]*(?:[eE][+-]?\d+)?)"
 _ENOUGH, _LONGEST, _LONGEST_UNIT = 2, 1000, 30
-"""Lines of a kind that show that a program repeats it; characters of a line, and of a unit."""
+"""Lines that show that a program repeats itself; longest line and unit (characters)."""
 _SURE = 3.0
-"""How likely a number is a time that stands in one line alone."""
+"""Score of a number that may be a time but occurs in one line only."""
 _LOOKED_AT = 5000
-"""Lines in which an expression is looked for."""
+"""Number of lines that are searched."""
 
 
 def expression(text: str) -> str | None:
-    """The expression that reads most of a text's times; None: nothing in it looks like times."""
+    """Return the expression that reads most of a text's times; None if nothing looks like one."""
     lines = [line for line in text.splitlines()[:_LOOKED_AT] if len(line) < _LONGEST]
     shapes = Counter(map(_shape, lines))
     facts = {re.findall("P<(.*?)>", fact)[0]: fact for fact in _FACTS if re.search(fact, text)}
@@ -92,7 +92,7 @@ def expression(text: str) -> str | None:
 
 
 def options(text: str) -> str | None:
-    """What to say on the command line for a text to be read; None: it has no expression."""
+    """Return the options to read a text; None if there is no expression for it."""
     made = expression(text)
     if made is None:
         return None
@@ -104,12 +104,12 @@ def options(text: str) -> str | None:
     if "epoch" in made.lower() or pattern.of_epochs(matches):
         return f"{beside} --steps STEPS-OF-AN-EPOCH"
     if _is_of_run(made) and not pattern.of_numbered_steps(matches):
-        return f"{beside}, with --steps N where a time is of N steps"
+        return f"{beside}, with --steps N if a time covers N steps"
     return beside
 
 
 def _is_of_run(made: str) -> bool:
-    """Whether the times that an expression finds may be of more steps than one."""
+    """Return whether the times that an expression finds may cover several steps."""
     return not re.search("rate>|steps>|/it", made) and not _PER_STEP.search(made)
 
 
@@ -118,7 +118,7 @@ def _shape(line: str) -> str:
 
 
 def _candidates(line: str) -> Iterator[tuple[str, float]]:
-    """Expressions for each number of a line that may be a time, and how likely it is one."""
+    """Yield an expression and a score for each number of a line that may be a time."""
     end = 0
     for match in _NUMBER.finditer(line):
         before, end = line[end : match.start()], match.end()
@@ -157,7 +157,7 @@ def _candidates(line: str) -> Iterator[tuple[str, float]]:
 
 
 def _unit_behind(line: str, end: int) -> tuple[str, str, Unit | None]:
-    """What stands between a number and its unit, and the longest text there that is a unit."""
+    """Return the text between a number and its unit, and the longest text there that is a unit."""
     match = _UNIT.match(line, end)
     gap, text = match.groups() if match else ("", "")
     while text and (parse_column_unit(text) is None or len(text) > _LONGEST_UNIT):
@@ -166,7 +166,7 @@ def _unit_behind(line: str, end: int) -> tuple[str, str, Unit | None]:
 
 
 def _rate_named(words: str) -> str | None:
-    """The expression for a number whose name ends with a rate, such as ``train_samples/s: ``."""
+    """Return the expression for a number after the name of a rate: ``train_samples/s: ``."""
     match = _NAME.search(words)
     name = match["name"] if match else ""
     for part in re.finditer(r"(?<![a-z])[a-z]", name, re.I):
@@ -179,12 +179,12 @@ def _rate_named(words: str) -> str | None:
 
 
 def _escaped(text: str) -> str:
-    """A text as a pattern, however many blanks it has."""
+    """Return a text as a pattern that allows any number of blanks."""
     return re.sub(r"(?:\\?\s)+", r"\\s*", re.escape(text))
 
 
 def _reads(text: str, made: str, decimal: Literal["point"] | None = "point") -> bool:
-    """Whether an expression finds times, and not those since the start, which only grow."""
+    """Return whether an expression finds times other than those since the start, which rise."""
     try:
         stated = Options(
             regex=made, gpus=1, size=1.0, decimal=decimal, every_run=True, timestep=1e-15, steps=1

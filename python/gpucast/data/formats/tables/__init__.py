@@ -1,4 +1,4 @@
-"""Tables that users bring: spreadsheets, CSV, data frames. Columns by name, numbers as written.
+"""Users' tables: spreadsheets, CSV, data frames.
 
 A table has steps (``steps``) or transfers: ``bytes,seconds,route``, optional ``path``, ``memory``.
 """
@@ -26,7 +26,7 @@ ENDS = {
 
 
 def read(grid: Grid, options: Options) -> Imported:
-    """The records of a table: transfers where its columns say so, else steps. Raises InputError."""
+    """Read transfers if the columns are those of transfers, otherwise steps. Raises InputError."""
     kind = kind_of(grid.names, options.columns)
     return read_transfers(grid, options) if kind == "transfers" else steps.read(grid, options)
 
@@ -45,7 +45,7 @@ def read_transfers(grid: Grid, options: Options) -> Imported:
     assert unit is not None  # a column of times has one
     if unit.rank > 1:
         raise grid.error(
-            f"{columns.by_role[TIME].name!r} is no time of a transfer; give seconds, ms or us"
+            f"{columns.by_role[TIME].name!r} is not a time of a transfer; give seconds, ms or us"
         )
 
     def cell(row: Row) -> dict[str, object]:

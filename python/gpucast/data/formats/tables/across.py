@@ -107,7 +107,7 @@ def _unit(grid: Grid, across: dict[int, int]) -> str:
             break
     else:
         named = {}
-    problem = f"is {' or '.join(named)}" if named else "is not said"
+    problem = f"is {' or '.join(named)}" if named else "is not stated"
     listed = ", ".join(shown(grid.names[at]) for at in list(across)[:3])
     raise grid.error(
         f"the unit of the times below {listed} {problem}; import with --columns "
@@ -141,4 +141,4 @@ def _with_sizes(grid: Grid, others: dict[int, str]) -> dict[int, str]:
         if first
         else "write n, atoms, cells or the like above them"
     )
-    raise grid.error(f"no column has sizes by its name; {what}")
+    raise grid.error(f"no column is named as one of sizes; {what}")

@@ -1,8 +1,8 @@
-"""Which column of a table is what: by its name, or as the user says.
+"""The columns of a table: what each holds, by its name or as the user states.
 
-Names are compared in lower case, with words joined by ``_``; a unit stands in brackets, at the end
-of the name, or is the name (``ms/step``). ``--columns n=atoms,seconds=run:us`` names columns by
-hand: ROLE=COLUMN, with a unit after a colon where the name does not tell it.
+Names are compared in lower case, with words joined by ``_``; a unit is in brackets, at the end of
+the name, or is the name (``ms/step``). ``--columns n=atoms,seconds=run:us`` names columns by hand:
+ROLE=COLUMN, with a unit after a colon if the column's name does not state it.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ _RUN = re.compile(
     r"|wall_?(?:clock_?)?(?:time)?|run_?time|elapsed(?:_time)?|loop_time|execution_time"
     r"|time_to_solution"
 )
-"""Names of the time of a whole run."""
+"""Names for the time of a whole run."""
 _STEPWISE = re.compile("step|iter|mean|median|average|avg")
-"""In names of times that are those of a step."""
-# As names of columns these mean other things: the least time, the day.
+"""Names for the time of a step."""
+# As column names these mean other things: the least time, the day.
 _NO_NAMES_OF_TIMES = {"min", "mins", "d", "day", "days", "h", "hr"}
 
 _GPU = "(?:gpu|accelerator|device|gcd|graphics_card)"
 _ONE_GPU = re.compile(_GPU)
-"""The name of a column of counts, or of the GPUs' models where words stand in it."""
+"""The name of a column of GPU counts, or of GPU models if it holds words."""
 
-# Names by role, the best first: of a table that has several, the first is taken.
+# Names by role, the best first: if a table has several, the first is used.
 _NAMES: dict[str, tuple[str, ...]] = {
     "gpus": (
         "gpus",
@@ -105,18 +105,18 @@ ROLES = ("n", "gpus", TIME, "timestep", *(role for role in _NAMES if role != "gp
 
 @dataclass(frozen=True)
 class Column:
-    """A column that the table's reader uses.
+    """A column that is read.
 
     Attributes:
         name: as in the header.
         at: its index.
-        unit: of step times.
-        scale: what the column's numbers are multiplied with, to be SI or a count.
-        share: ``gpus`` or ``ranks`` where sizes are of each of these, not of all together.
-        counts: what sizes in it count, where its name says so.
-        of: what a time is of; None: nobody says, and it is of a step.
-        confirmed: the user said its unit.
-        down: a blank in it means the value above.
+        unit: unit of step times.
+        scale: factor that converts the column's numbers to SI units or counts.
+        share: ``gpus`` or ``ranks`` if sizes are those of each of these; None: of all together.
+        counts: what its sizes count, if the name states it.
+        covers: what a time covers; None: not stated, taken as a step.
+        confirmed: whether the user stated the unit.
+        down: whether a blank means the value above.
     """
 
     name: str
@@ -125,7 +125,7 @@ class Column:
     scale: float = 1.0
     share: str | None = None
     counts: str | None = None
-    of: Literal["step", "run"] | None = None
+    covers: Literal["step", "run"] | None = None
     confirmed: bool = False
     down: bool = False
 
@@ -135,10 +135,10 @@ class Columns:
     """The columns of a table.
 
     Attributes:
-        by_role: those used.
-        rivals: other columns of how fast a step is, by a role of their own: also the time of a
-            run, and its steps.
-        ignored: names of the others, but for what is prose by its name.
+        by_role: the columns that are used.
+        rivals: other columns that state how fast a step is, by roles of their own; also the time
+            and the steps of a run.
+        ignored: names of the others, except those of prose.
     """
 
     by_role: dict[str, Column]
@@ -147,10 +147,10 @@ class Columns:
 
 
 def named(text: str | Mapping[str, str] | None) -> dict[str, str]:
-    """Columns by role as the user gave them: ``ROLE=COLUMN[:UNIT],...`` or a mapping.
+    """Return columns by role as the user named them: ``ROLE=COLUMN[:UNIT],...`` or a mapping.
 
     Raises:
-        InputError: no such list, a role that there is not, or one twice.
+        InputError: the text is not such a list, a role is unknown or named twice.
     """
     if text is None:
         return {}
@@ -173,11 +173,11 @@ def named(text: str | Mapping[str, str] | None) -> dict[str, str]:
 
 
 def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str | None:
-    """What a header with these names, and columns that the user named, is of: ``steps``,
-    ``transfers``, or None: of nothing that can be told."""
+    """Return ``steps`` or ``transfers`` by a header's names and the columns that the user named;
+    None if it is neither."""
     if len(names) < 2:
         return None
-    names = names[: limits.COLUMNS.most]  # of more the table's reader says what is wrong
+    names = names[: limits.COLUMNS.most]  # the reader reports a table with more
     roles = {role for name in names for role, _, _ in _recognized(name, 0)}
     given = _of_columns(given or {})
     if roles & {"bytes", "route"} and not roles & {"n", "gpus"}:
@@ -193,23 +193,23 @@ def kind_of(names: Sequence[str], given: Mapping[str, str] | None = None) -> str
 
 
 def _are_words(names: Sequence[str]) -> bool:
-    """Whether these are one word each, as above columns and not in prose."""
+    """Return whether each is one word, as above columns and unlike prose."""
     return all(re.fullmatch(r"[^\W\d][^\s:]*|", name) for name in names)
 
 
 REPETITIONS = "*"
-"""What ``--columns repeat=`` says of rows that are repetitions whatever other columns say."""
+"""``--columns repeat=*``: rows are repetitions whatever other columns say."""
 
 
 def _of_columns(given: Mapping[str, str]) -> Mapping[str, str]:
-    """What the user said, but for what names no column."""
+    """Return the user's entries that name columns."""
     return {
         role: column for role, column in given.items() if (role, column) != ("repeat", REPETITIONS)
     }
 
 
 def _across(names: Sequence[str]) -> bool:
-    """Whether it is a header of GPU counts, beside a corner that speaks of sizes or GPUs."""
+    """Return whether a header has GPU counts, beside a corner that names sizes or GPUs."""
     across = counts_across(names)
     beside = " ".join(normalized(name) for at, name in enumerate(names) if at not in across)
     if not across or re.fullmatch(r"[\W\d_]*", beside):
@@ -220,14 +220,15 @@ def _across(names: Sequence[str]) -> bool:
 
 
 def seems_header(given: Mapping[str, str] | None = None) -> Callable[[list[str]], bool]:
-    """Tells lines that are a header beyond doubt: prose speaks of GPUs and sizes, too."""
+    """Return a function that recognizes headers beyond doubt; prose may name GPUs and sizes."""
 
     def seems(names: list[str]) -> bool:
         if kind_of(names, given) is None or (len(names) > 8 and names[-1].endswith(".")):
             return False
+        names = names[: limits.COLUMNS.most]
         across = [*counts_across(names)]
         others = [name for at, name in enumerate(names) if at not in across]
-        # Prose has numbers here and there between its commas, rows have other ones beside them.
+        # Prose has few numbers between its commas; rows have numbers in other cells, too.
         beside = across and across[-1] - across[0] < len(across) and not _has_numbers(others)
         if _of_columns(given or {}) or beside or any(is_worded(names[at]) for at in across):
             return True
@@ -242,38 +243,38 @@ def _has_numbers(names: Sequence[str]) -> bool:
 
 
 def roles_of(name: str) -> list[str]:
-    """What a column of this name holds; empty where nobody can tell."""
+    """Return the roles that a column of this name may have; empty if unknown."""
     return [role for role, _, _ in _recognized(name, 0)]
 
 
 def of_name(name: str) -> Unit | None:
-    """The unit of how fast a step is in a column of this name; None: it is of something else."""
+    """Return the unit of times or rates in a column of this name; None: it holds neither."""
     times = (column.unit for role, _, column in _recognized(name, 0) if role == TIME)
     return next(times, None)
 
 
 def repeats(name: str) -> bool:
-    """Whether a column of this name numbers repetitions."""
+    """Return whether a column of this name numbers repetitions."""
     return re.fullmatch(_REPEATS, normalized(name)) is not None
 
 
 def resolve(
     grid: Grid, given: Mapping[str, str], worded: Collection[int] = (), *, stepped: bool = False
 ) -> Columns:
-    """Which columns are what.
+    """Assign roles to columns.
 
     Args:
         grid: the table.
-        given: what the user said: see ``named``.
-        worded: columns by index in which words stand, not numbers.
-        stepped: whether the user said how many steps each run has.
+        given: what the user stated: see ``named``.
+        worded: indices of columns that hold words instead of numbers.
+        stepped: whether the user stated the steps of each run.
 
     Raises:
-        InputError: a column that the user named is not there, a name is there twice, or two
-            columns are equally likely.
+        InputError: a named column does not exist, a name occurs twice, or two columns are equally
+            likely.
     """
     by_role = {role: _as_said(role, column, grid) for role, column in _of_columns(given).items()}
-    # A column of nodes from which GPUs are counted stays one of nodes.
+    # A column of nodes from which GPUs are counted keeps its role.
     taken = {
         column.at for role, column in by_role.items() if column.scale == 1 or role not in _COUNTED
     }
@@ -301,7 +302,7 @@ def resolve(
     if (stepped and steps is None and TIME in by_role) or (
         steps is not None and _is_of_run(by_role, given, grid)
     ):
-        by_role[TIME] = replace(by_role[TIME], of="run")
+        by_role[TIME] = replace(by_role[TIME], covers="run")
     elif steps is not None:
         del by_role["steps"]
         if run is not None and TIME not in given:
@@ -319,7 +320,7 @@ _OF_WORKERS = re.compile("proc|rank|decomp|topo|gpu|dev|part|node|mpi|block|tile
 
 
 def _grids(grid: Grid) -> list[Column]:
-    """Columns of grids' sides (``64x64x128``), not those of processes or GPUs."""
+    """Return the columns of grid sizes (``64x64x128``) that are not those of processes or GPUs."""
     return [
         Column(name, at, counts="points")
         for at, name in enumerate(grid.names)
@@ -330,35 +331,35 @@ def _grids(grid: Grid) -> list[Column]:
 
 
 _COUNTED = ("gpus", "nodes", "ranks")
-"""Roles of which one may be some times another's column: ``gpus=nodes*4``."""
+"""Roles whose column may be another one times a factor: ``gpus=nodes*4``."""
 
 
 def _check_nodes(by_role: Mapping[str, Column], given: Mapping[str, str], grid: Grid) -> None:
-    """Refuse nodes called GPUs beside a column that says how many GPUs each has."""
+    """Refuse nodes named as GPUs if another column has the GPUs of each node."""
     gpus, per_node = by_role.get("gpus"), by_role.get("gpus_per_node")
     if "gpus" not in given or gpus is None or gpus.scale != 1 or per_node is None:
         return
     if "nodes" in roles_of(gpus.name):
         raise grid.error(
-            f"gpus={shown(gpus.name)} are nodes, of which {per_node.name!r} says how many GPUs "
-            "each has; leave gpus= out, and the GPUs are their product",
+            f"gpus={shown(gpus.name)} names nodes, and {per_node.name!r} has the GPUs of each; "
+            "leave gpus= out: GPUs are then their product",
             "--columns",
         )
 
 
 def _is_of_run(by_role: Mapping[str, Column], given: Mapping[str, str], grid: Grid) -> bool:
-    """Whether the times are those of all the steps of a row."""
+    """Return whether the times are those of all steps of a row."""
     time = by_role.get(TIME)
     if time is None or time.unit is None or time.unit.rank > 1:
         return False
-    if "steps" in given or time.of == "run":
+    if "steps" in given or time.covers == "run":
         return True
-    if time.of == "step" or time.confirmed:
+    if time.covers == "step" or time.confirmed:
         return False
     name, steps = shown(time.name), shown(by_role["steps"].name)
     raise grid.error(
         f"{time.name!r} may be the time of a step or of all {by_role['steps'].name!r}; import with "
-        f"--columns seconds={name}:{time.unit.name}/step if of one, steps={steps} if of all"
+        f"--columns seconds={name}:{time.unit.name}/step for one step, steps={steps} for all",
     )
 
 
@@ -368,11 +369,11 @@ _GROUP = re.compile(
     r"(?=[a-z])(?!(?:step|iter|iteration|s|it)(?:$|\s*[(\[]))",
     re.IGNORECASE,
 )
-"""What loggers put before the names of what they log: ``perf/step_time_s``."""
+"""Prefixes that loggers put before names: ``perf/step_time_s``."""
 
 
 def _recognized(name: str, at: int) -> Iterable[tuple[str, int, Column]]:
-    """Role, rank (the least is the best) and column of a name; at most one."""
+    """Yield role, rank (lowest is best) and column of a name; at most one."""
     word = normalized(_GROUP.sub("", name.strip()))
     bracket = re.fullmatch(r"(.+?)_?[(\[](.+)[)\]]", word)
     stem, inner = bracket.groups() if bracket else (word, "")
@@ -383,9 +384,9 @@ def _recognized(name: str, at: int) -> Iterable[tuple[str, int, Column]]:
         scale = 1.0
     if unit is not None:
         whose: Literal["step"] | None = "step" if _STEPWISE.search(word) else None
-        yield TIME, 0 if word == TIME else unit.rank, Column(name, at, unit=unit, of=whose)
+        yield TIME, 0 if word == TIME else unit.rank, Column(name, at, unit=unit, covers=whose)
     elif (whole := _run_unit(word, before, behind)) is not None:
-        yield "run", 0, Column(name, at, unit=whole, of="run")
+        yield "run", 0, Column(name, at, unit=whole, covers="run")
     elif scale is not None:
         yield "timestep", 0, Column(name, at, scale=scale, confirmed=True)
     elif (size := size_named(name))[0] is not None:
@@ -407,7 +408,7 @@ def _unit_in(word: str, stem: str, inner: str) -> Unit | None:
         stem, share = share_in(stem)
         timed = stem in _TIME_WORDS or _STEP_TIME.fullmatch(stem)
         unit = parse_column_unit(inner) if timed else None
-        # The ns/day of each GPU do not add up to those of a run.
+        # ns/day of each GPU do not add up to those of a run.
         adds_up = unit is not None and unit.rank == RATE_OF_WORK
         return _of_each(unit, share) if share is None or adds_up else None
     if word in _BARE_TIMES or _STEP_TIME.fullmatch(word):
@@ -424,7 +425,7 @@ def _unit_in(word: str, stem: str, inner: str) -> Unit | None:
 
 
 def _run_unit(word: str, before: str, behind: str) -> Unit | None:
-    """The unit of the time of a whole run: ``wall time``, ``Elapsed [hh:mm:ss]``, ``runtime_s``."""
+    """Return the unit of a run's time: ``wall time``, ``Elapsed [hh:mm:ss]``, ``runtime_s``."""
     if _RUN.fullmatch(word):
         return parse_unit("s")
     unit = parse_unit(behind) if _RUN.fullmatch(before) else None
@@ -432,7 +433,7 @@ def _run_unit(word: str, before: str, behind: str) -> Unit | None:
 
 
 def _of_each(unit: Unit | None, share: str | None) -> Unit | None:
-    """The unit of a column, of each GPU or rank where the column's name says so."""
+    """Return a column's unit as one of each GPU or rank if the name says so."""
     if unit is None or share is None or unit.share is not None or unit.rank != RATE_OF_WORK:
         return unit
     return replace(unit, share=share)
@@ -445,15 +446,15 @@ def _best(role: str, found: list[tuple[int, Column]], grid: Grid) -> Column:
         return best[0]
     first, second = best[0].name, best[1].name
     if normalized(first) == normalized(second):
-        raise grid.error(f"column {first!r} is there twice")
+        raise grid.error(f"column {first!r} occurs twice")
     raise grid.error(
-        f"columns {first!r} and {second!r} are both {'of whole runs' if role == 'run' else role}; "
-        f"import with --columns {TIME if role == 'run' else role}={shown(first)} or the other"
+        f"columns {first!r} and {second!r} both hold {'run times' if role == 'run' else role}; "
+        f"import with --columns {TIME if role == 'run' else role}={shown(first)} or the other",
     )
 
 
 def _as_said(role: str, said: str, grid: Grid) -> Column:
-    """The column that the user named, with its unit."""
+    """Return the column that the user named, with its unit."""
     names = grid.names
     wanted, unit_text = _split(said, names)
     at = _index(wanted, names)
@@ -467,7 +468,7 @@ def _as_said(role: str, said: str, grid: Grid) -> Column:
     down = re.fullmatch(r"(.*?)\s*\bdown", unit_text or "")
     if down is not None:
         if role == TIME:
-            raise _error("times are of one row: seconds cannot be filled down")
+            raise _error("seconds cannot be filled down: a time belongs to one row")
         rest = f"{name}:{down[1]}" if down[1] else name
         return replace(_as_said(role, rest, grid), down=True)
     recognized = {known_role: column for known_role, _, column in _recognized(name, at)}
@@ -477,22 +478,22 @@ def _as_said(role: str, said: str, grid: Grid) -> Column:
     if role == TIME:
         heading = unit_of_heading(name) if unit_text is None else None
         if heading is not None:
-            return Column(name, at, unit=heading, of="step")
-        if unit_text is None and "/" in name:  # not seconds, then, whatever it is in
+            return Column(name, at, unit=heading, covers="step")
+        if unit_text is None and "/" in name:  # the unit is unknown, and not seconds
             raise grid.error(
-                f"the unit of {name!r} is not known here; name one that is: "
+                f"the unit of {name!r} is unknown; name it: "
                 f"--columns seconds={shown(name)}:UNIT, such as ms, steps/s or ns/day",
                 "--columns",
             )
         unit = _of_each(parse_column_unit(unit_text or "s"), share_in(normalized(name))[1])
         if unit is None:
             raise _error(
-                f"{unit_text!r} is no unit of step times such as s, ms, us, steps/s, samples/s, "
+                f"{unit_text!r} is not a unit of step times such as s, ms, us, steps/s, samples/s, "
                 "ns/day, hours/ns"
             )
         of_step = "/" in (unit_text or "") or own is None
-        whose: Literal["step", "run"] | None = "step" if own is None or of_step else own.of
-        return Column(name, at, unit=unit, of=whose, confirmed=unit_text is not None)
+        whose: Literal["step", "run"] | None = "step" if own is None or of_step else own.covers
+        return Column(name, at, unit=unit, covers=whose, confirmed=unit_text is not None)
     if role == "timestep":
         scale = SIMULATED_TIMES.get(normalized(unit_text or ""))
         if scale is None:
@@ -508,7 +509,7 @@ def _as_said(role: str, said: str, grid: Grid) -> Column:
 
 
 def unit_of_heading(name: str) -> Unit | None:
-    """The unit in brackets or at the end of a name that says nothing else: ``real (min)``."""
+    """Return the unit in brackets or at the end of a name without other meaning: ``real (min)``."""
     word = normalized(name)
     bracket = re.fullmatch(r".+?_?[(\[](.+)[)\]]", word)
     last = bracket[1].rstrip(".") if bracket else word.rpartition("_")[2]
@@ -518,13 +519,13 @@ def unit_of_heading(name: str) -> Unit | None:
 
 
 def may_be_rate(name: str) -> bool:
-    """Whether a name ends with a unit of steps or simulated time a second: ``GPU steps/s``."""
+    """Return whether a name ends with a rate of steps or simulated time: ``GPU steps/s``."""
     unit = unit_of_heading(name)
     return unit is not None and unit.rank in (2, 4)
 
 
 def _sizes_as_said(name: str, at: int, unit_text: str | None) -> Column:
-    """A column of sizes: what the user says goes before what its name says."""
+    """Return a column of sizes; what the user states overrides what its name states."""
     named = size_named(name)[1]
     if unit_text is None:
         return _sizes(name, at, named)
@@ -532,20 +533,20 @@ def _sizes_as_said(name: str, at: int, unit_text: str | None) -> Column:
     unit = parse_size_unit(long[2] if long else unit_text)
     if unit is None:
         raise _error(
-            f"{unit_text!r} is no unit of sizes; it is a factor such as k, M or 1e6, what n counts "
-            "(atoms, cells, 4096 tokens, ...), or per-GPU, where n is of each"
+            f"{unit_text!r} is not a unit of sizes: a factor such as k, M or 1e6, what n counts "
+            "(atoms, cells, 4096 tokens, ...), or per-GPU, if n is the size of each"
         )
     if long:
         unit = replace(unit, factor=float(long[1]))
-    # A factor is said anew; that a size is of each GPU stays as it is named.
+    # A stated factor replaces the name's; a size per GPU in the name stays one.
     return _sizes(
         name, at, replace(unit, counts=unit.counts or named.counts, share=unit.share or named.share)
     )
 
 
 def _split(said: str, names: Sequence[str]) -> tuple[str, str | None]:
-    """Column and unit of ``COLUMN:UNIT``, or factor of ``COLUMN*4``; a colon may be part of the
-    column's name."""
+    """Split ``COLUMN:UNIT`` into column and unit, or ``COLUMN*4`` into column and factor; a
+    column's name may contain a colon."""
     if _index(said, names) is not None:
         return said, None
     times = re.fullmatch(r"(.+?)\s*(\*\s*[0-9]+)", said)
@@ -566,7 +567,7 @@ def _index(wanted: str, names: Sequence[str]) -> int | None:
 
 
 def shown(name: str) -> str:
-    """A column's name as one writes it on a command line."""
+    """Return a column's name as it is written on a command line."""
     return name if re.fullmatch(r"[\w./%+-]+", name) else f"'{name}'"
 
 

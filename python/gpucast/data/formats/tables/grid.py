@@ -1,10 +1,10 @@
 """Tables as rows of cells, from text, workbooks, Parquet files and data frames.
 
-In a text, comma, semicolon, tab and ``|`` (of ``sacct -P``) are delimiters, else blanks that align
-its columns; lines before the header that start with ``#`` or ``%`` are comments, of which one may
-be the header, and titles may stand above it. Blank lines, and rules such as ``----``, are skipped
-everywhere. A table of Markdown, with ``|`` before each row, may stand anywhere in a text, and ends
-with the first line of another kind. Cells are text, numbers, or None where empty.
+The delimiter of a text is comma, semicolon, tab or ``|`` (``sacct -P``); else blanks align the
+columns. Above the header there may be titles and comments, which start with ``#`` or ``%``; the
+header may be one of the comments. Blank lines and rules such as ``----`` are skipped. A Markdown
+table, with ``|`` before each row, may be anywhere in a text and ends with the first line of another
+kind. Cells are text, numbers, or None if empty.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Grid:
     Attributes:
         file: name for messages.
         names: the header.
-        line: of the header, or None where lines have no number before the first row.
-        rows: line numbers and cells, as many as names.
-        delimiter: of a text; None where cells were never joined.
+        line: line number of the header; None if lines before the first row are not numbered.
+        rows: line numbers and cells; each row has as many cells as there are names.
+        delimiter: of a text; None for other tables.
         above: texts above the header, such as a title.
-        times: what the user calls the columns of times together, where there are several.
-        merged: of a workbook, the values of cells that are merged with one above them, by line and
-            index of the column.
+        times: what the user calls all columns of times together, if there are several.
+        merged: for a workbook, the values of cells that are merged with one above them, by line
+            and column index.
     """
 
     file: str
@@ -56,11 +56,11 @@ class Grid:
     merged: Mapping[tuple[int, int], object] = field(default_factory=dict)
 
     def error(self, message: str, field: str | None = None) -> InputError:
-        """An error in the header."""
+        """Return an error about the header."""
         return InputError(message, file=self.file, line=self.line, field=field)
 
     def filled(self, columns: Collection[int]) -> Grid:
-        """With merged cells of some columns, by index, filled downwards: each row has its own."""
+        """Return the table with the merged cells of some columns (indices) filled downwards."""
         rows = [(line, [*cells]) for line, cells in self.rows] if self.merged else self.rows
         cells_of = dict(rows)
         for (line, at), value in self.merged.items():
@@ -70,28 +70,28 @@ class Grid:
 
 
 FRAME = "DataFrame"
-"""The name for messages of a data frame, which has no file."""
+"""The name of a data frame in messages."""
 
 IsHeader = Callable[[list[str]], bool]
 
 MOST_ABOVE = 20
-"""Lines among which the header of a text is looked for."""
+"""Number of lines of a text that may contain its header."""
 
 MOST_ABOVE_IN_SHEETS = 200
-"""Rows among which the header of a sheet is looked for."""
+"""Number of rows of a sheet that may contain its header."""
 
 
 def header(text: str, is_header: IsHeader) -> list[str]:
-    """The column names of a text; empty where there is no header to be seen."""
+    """Return the column names of a text; empty if it has no recognizable header."""
     return _header(_beginning(text), is_header).names
 
 
 def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
-    """The table in a text: below the first line that is a header, or else the first of several
+    """Read the table below the first line that is a header, or below the first line of several
     fields.
 
     Raises:
-        InputError: there is no header, a line has another number of fields, or quotes do not match.
+        InputError: no header, a line with another number of fields, or unmatched quotes.
     """
     top = _header(_beginning(text), is_header)
     names, delimiter, skipped = top.names, top.delimiter, top.line
@@ -122,7 +122,7 @@ def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
         while len(cells) > len(names) and cells[-1] is None:
             cells.pop()
         if len(cells) != len(names):
-            how = "; part columns by two blanks or more" if delimiter == BLANKS else ""
+            how = "; separate columns by at least two blanks" if delimiter == BLANKS else ""
             raise InputError(
                 f"has {len(values)} fields where the header has {len(names)}{how}",
                 file=file,
@@ -134,27 +134,27 @@ def from_text(text: str, file: str, is_header: IsHeader) -> Grid:
 
 
 def from_frame(frame: pandas.DataFrame, file: str) -> Grid:
-    """The table in a data frame; rows are counted from 1, a named index is a column."""
+    """Read a data frame; rows are counted from 1, a named index is a column."""
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     names = [str(name) for name in frame.columns]
-    # Through ``object``: numbers of one column stay what they are beside text in another.
+    # ``object`` keeps numbers of a column as they are beside text in another.
     values = frame.astype(object).where(frame.notna(), None).to_numpy(dtype=object).tolist()
     rows = [(at, [*map(_cell, cells)]) for at, cells in enumerate(values, start=1)]
     return Grid(file, names, None, [(at, cells) for at, cells in rows if any_there(cells)])
 
 
 def from_workbook(content: bytes, file: str, is_header: IsHeader, sheet: str | None = None) -> Grid:
-    """The table in a workbook (.xlsx): below the first row that is a header.
+    """Read the table of a workbook (.xlsx) below the first row that is a header.
 
     Args:
         content: of the file.
         file: its name, for messages.
-        is_header: whether a row's texts are the header of a table that one could read.
-        sheet: where there are several with tables.
+        is_header: whether a row's texts are the header of a readable table.
+        sheet: the sheet to read if several have tables.
 
     Raises:
-        InputError: the file is no workbook, or has no table, or several.
+        InputError: the file is not a workbook, or has no table or several.
     """
     try:
         sheets = {
@@ -163,12 +163,12 @@ def from_workbook(content: bytes, file: str, is_header: IsHeader, sheet: str | N
         }
     except InputError:
         raise
-    except Exception as error:  # of many kinds, none of them promised
+    except Exception as error:  # openpyxl promises no types
         raise _unreadable("Excel workbook (.xlsx)", error, file) from None
     if sheet is not None:
         if sheet not in sheets:
             listed = ", ".join(sheets)
-            raise InputError(f"{sheet!r} is no sheet; there are: {listed}", field="--sheet")
+            raise InputError(f"there is no sheet {sheet!r}; there are: {listed}", field="--sheet")
         sheets = {sheet: sheets[sheet]}
     tables = {}
     for name, sheet_read in sheets.items():
@@ -195,10 +195,10 @@ def from_workbook(content: bytes, file: str, is_header: IsHeader, sheet: str | N
 
 
 def from_parquet(content: bytes, file: str) -> Grid:
-    """The table in a Parquet file; rows are counted from 1.
+    """Read a Parquet file; rows are counted from 1.
 
     Raises:
-        InputError: the file is damaged, or what reads it is not installed.
+        InputError: the file is damaged, or pyarrow is not installed.
     """
     try:
         frame = _parquet(content, file)
@@ -206,7 +206,7 @@ def from_parquet(content: bytes, file: str) -> Grid:
         raise InputError("Parquet files need pyarrow (pip install pyarrow)", file=file) from None
     except InputError:
         raise
-    except Exception as error:  # of many kinds, none of them promised
+    except Exception as error:  # pyarrow promises no types
         raise _unreadable("Parquet file", error, file) from None
     return from_frame(frame, file)
 
@@ -220,7 +220,7 @@ def _parquet(content: bytes, file: str) -> pandas.DataFrame:
     groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
     limits.INPUT.check(sum(part.total_byte_size for part in groups), file)
     columns = [metadata.schema.column(at) for at in range(metadata.num_columns)]
-    # Texts that stand once in the file stand once in memory, too. A list is no cell of a table.
+    # Equal texts are one object in memory. A list is not a cell of a table.
     texts = [part.path for part in columns if part.physical_type == "BYTE_ARRAY"]
     plain = [part.path for part in columns if part.path == part.name]
     source = parquet.ParquetFile(BufferReader(content), read_dictionary=texts)
@@ -230,7 +230,7 @@ def _parquet(content: bytes, file: str) -> pandas.DataFrame:
 
 
 def table_names(text: str) -> list[str]:
-    """The names above a text that looks like a table of numbers; empty: it does not."""
+    """Return the header of a text that looks like a table of numbers; empty if it does not."""
     lines = [line for line in text.splitlines() if line.strip()][: MOST_ABOVE + 2]
     rows = [top for number, line in enumerate(lines) if (top := _top(line, number)) is not None]
     rows = [row for row in rows if not all(_RULE.fullmatch(name) for name in row.names)]
@@ -246,8 +246,8 @@ _SIDE = re.compile("n_?([xyz])", re.IGNORECASE)
 
 
 def with_sides(grid: Grid) -> tuple[Grid, str | None]:
-    """With the product of columns ``nx``, ``ny`` (and ``nz``) as a column of its own, and what that
-    is called; as it is where these are not there."""
+    """Return the table with the product of columns ``nx``, ``ny`` (and ``nz``) as another column,
+    and that column's name; unchanged without such columns."""
     sides = {match[1].lower(): at for at, name in enumerate(grid.names)
              if (match := _SIDE.fullmatch(name.strip()))}  # fmt: skip
     if sides.keys() != {"x", "y"} and sides.keys() != {"x", "y", "z"}:
@@ -265,13 +265,13 @@ def with_sides(grid: Grid) -> tuple[Grid, str | None]:
 
 
 def any_there(cells: Iterable[object]) -> bool:
-    """Whether a row is not blank."""
+    """Return whether a row is not blank."""
     return any(cell is not None for cell in cells)
 
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _BEGINNING = 1 << 20
-"""Characters of a text in which its header is looked for."""
+"""Number of characters of a text that may contain its header."""
 
 
 def _beginning(text: str) -> Iterator[str]:
@@ -279,7 +279,7 @@ def _beginning(text: str) -> Iterator[str]:
 
 
 class _Lines:
-    """The lines of a text with their ends, as far as there are no more than one reads."""
+    """The lines of a text with their ends, up to the limit on lines."""
 
     def __init__(self, text: str, file: str) -> None:
         self._found = _LINE.finditer(text)
@@ -301,14 +301,14 @@ class _Lines:
         return match[0]
 
     def row_ends(self) -> None:
-        """Begin to count the characters of another row: one with quotes may have several lines."""
+        """Restart the count of a row's characters; a row with quotes may have several lines."""
         self._row = 0
 
 
 @dataclass(frozen=True)
 class _Top:
-    """Column names, delimiter, the number of the line that holds them (0: there is none), what
-    stands above, and whether it is Markdown's: with ``|`` at its beginning."""
+    """The header of a text: names, delimiter, line number (0: no header), the lines above it, and
+    whether the table is Markdown (rows begin with ``|``)."""
 
     names: list[str]
     delimiter: str
@@ -323,10 +323,10 @@ _MARKED_RULE = re.compile(r"\s*\|[\s|:-]*-[\s|:+-]*")
 
 
 def _marked_rows(lines: _Lines, is_header: IsHeader, file: str, first: int) -> Iterator[str]:
-    """The rows of a table of Markdown, without the strokes at their ends, up to other text.
+    """Yield the rows of a Markdown table without the outer strokes, up to other text.
 
     Raises:
-        InputError: another table that one could read stands below.
+        InputError: another readable table is below.
     """
     ended = False
     for number, line in enumerate(lines, start=first):
@@ -343,7 +343,7 @@ def _marked_rows(lines: _Lines, is_header: IsHeader, file: str, first: int) -> I
 
 
 def _within(line: str) -> str:
-    """A row of Markdown without the strokes at its ends."""
+    """Return a Markdown row without the outer strokes."""
     return line.strip().removeprefix(_STROKE).removesuffix(_STROKE)
 
 
@@ -357,7 +357,7 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        if seen >= MOST_ABOVE:  # of what is farther, a table of Markdown is beyond doubt
+        if seen >= MOST_ABOVE:  # farther down, only a Markdown table is beyond doubt
             if far is not None and _MARKED_RULE.fullmatch(line.rstrip()):
                 return far
             top = _top(line, number) if line.lstrip().startswith(_STROKE) else None
@@ -377,7 +377,7 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
             if len(names) > 1 and is_header(names):  # "#nodes #time (s)"
                 aligned = _Top(names, BLANKS, number, tuple(above))
                 continue
-            # "# GPUs" is a name as well as a comment: taken where no other line is a header.
+            # "# GPUs" may be a name or a comment: used only if no other line is a header.
             for header_line in line, line.lstrip("#% "):
                 top = _top(header_line, number)
                 if top and is_header(top.names) and (first is None or len(first.names) < 2):
@@ -403,8 +403,8 @@ def _header(lines: Iterable[str], is_header: IsHeader) -> _Top:
 def _aligned_top(
     line: str, number: int, is_header: IsHeader, above: tuple[str, ...]
 ) -> _Top | None:
-    """The names in a line whose columns are aligned by blanks, if they are those of a header."""
-    # "# GPUs" is a name; names of several words are parted by more than one blank.
+    """Return the header in a line whose columns are aligned by blanks, if it is one."""
+    # "# GPUs" is a name; several blanks separate names of several words.
     for names in re.split(r"\s{2,}", line.strip()), line.split():
         if len(names) > 1 and is_header(names):
             return _Top(names, BLANKS, number, above)
@@ -412,7 +412,7 @@ def _aligned_top(
 
 
 def _aligned(line: str, count: int) -> list[str]:
-    """The cells of a line, ``count`` if possible; more than one blank parts them for sure."""
+    """Split a line into ``count`` cells if possible; several blanks always separate cells."""
     line = re.sub(r"\s#.*", "", line)  # a comment
     cells = re.split(r"\s{2,}", line.strip())
     return cells if len(cells) == count else line.split()
@@ -424,7 +424,7 @@ def _top(line: str, number: int) -> _Top | None:
     text = _within(line) if marked else line.strip("\r\n")
     try:
         values = next(csv.reader([text], delimiter=delimiter), [])
-    except csv.Error:  # a field longer than any is: what was to be found out is whether it is one
+    except csv.Error:  # a field is too long for a header
         return None
     return _Top([_plain(value, marked) for value in values], delimiter, number, marked=marked)
 
@@ -436,7 +436,7 @@ def _plain(value: str, marked: bool) -> str:
 
 def _cell(value: object) -> object:
     plain = value
-    item = getattr(value, "item", None)  # of numpy's numbers, and of lists that are a cell
+    item = getattr(value, "item", None)  # numpy's numbers and lists have it
     if callable(item):
         plain = item() if getattr(value, "ndim", 0) == 0 else "a list"
     elif isinstance(value, (list, tuple, dict, set)):

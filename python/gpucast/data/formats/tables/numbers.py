@@ -1,7 +1,7 @@
 """Numbers as people write them: decimal points or commas, thousands separators.
 
-``24,000`` is 24000 where decimals have a point and 24 where they have a comma. A table is written
-in one way, so its other numbers mostly tell; where none does, the reader asks rather than guess.
+``24,000`` is 24000 with decimal points and 24 with decimal commas. A table uses one way throughout,
+so that its other numbers usually decide; if none does, the user is asked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 
 
 def _grouped(separators: str, decimal: str) -> re.Pattern[str]:
-    """Numbers with every three digits set apart by the same separator, at least once."""
+    """Return the pattern of numbers with at least one thousands separator."""
     group = rf"[1-9][0-9]{{0,2}}([{separators}])[0-9]{{3}}(?:\1[0-9]{{3}})*"
     return re.compile(rf"[+-]?{group}([{decimal}][0-9]*)?{_EXPONENT}")
 
@@ -32,7 +32,7 @@ _COMMA_PLAIN = re.compile(rf"[+-]?([0-9]+(,[0-9]*)?|,[0-9]+){_EXPONENT}")
 
 
 def parse(text: str, decimal: Decimal) -> Number | None:
-    """The number that a text is; whole ones are ``int``; None: it is none."""
+    """Return the number in a text, an ``int`` if whole; None for other texts."""
     plain = None
     if decimal == "point":
         if _PLAIN.fullmatch(text):
@@ -49,7 +49,7 @@ def parse(text: str, decimal: Decimal) -> Number | None:
 
 
 Clock = Literal["h:m:s", "m:s", "h:m"]
-"""What the numbers of a clock's time are; two alone may be either."""
+"""The meaning of a clock time's two numbers, which the text does not tell."""
 
 _LAST = r"([0-5]?[0-9](?:[.,][0-9]*)?)"
 _CLOCKS: dict[Clock, re.Pattern[str]] = {
@@ -60,9 +60,9 @@ _CLOCKS: dict[Clock, re.Pattern[str]] = {
 
 
 def parse_clock(text: str, clock: Clock | None) -> Number | None:
-    """Seconds of ``1-03:12:44``, ``03:12:44`` (days, hours, minutes, seconds: Slurm's way), or of
-    two numbers where it is known which: hours have no decimals behind them, as in ``70:10.5``;
-    None: it is no such text."""
+    """Return the seconds of ``1-03:12:44``, ``03:12:44`` (days, hours, minutes, seconds, as in
+    Slurm), or of two numbers whose meaning ``clock`` states; None for other texts. Hours are not
+    followed by decimals, as in ``70:10.5``."""
     match = _CLOCKS["h:m:s"].fullmatch(text) or _CLOCKS[clock or "h:m:s"].fullmatch(text)
     if match is None and clock != "h:m" and re.search("[.,]", text):
         match = _CLOCKS["m:s"].fullmatch(text)
@@ -74,11 +74,11 @@ def parse_clock(text: str, clock: Clock | None) -> Number | None:
 
 
 _FIRST_DAY = datetime.datetime(1899, 12, 31)
-"""Spreadsheets have durations as times of days since then."""
+"""The date from which spreadsheets count durations."""
 
 
 def seconds_of(value: object) -> Number | None:
-    """Seconds of a spreadsheet's duration or time of day; None: it is neither."""
+    """Return the seconds of a spreadsheet's duration or time of day; None for other values."""
     if isinstance(value, datetime.time):
         value = datetime.datetime.combine(_FIRST_DAY, value)
     if isinstance(value, datetime.datetime) and value.year < 1901:
@@ -87,8 +87,8 @@ def seconds_of(value: object) -> Number | None:
 
 
 def decimals_of(texts: Iterable[str]) -> tuple[str | None, str | None, str | None]:
-    """The first text that needs decimal points, the first that needs decimal commas, and the first
-    that is a number either way, but not the same one."""
+    """Return the first text that needs decimal points, the first that needs decimal commas, and the
+    first that is another number with points than with commas."""
     point = comma = either = None
     for text in texts:
         if "," not in text and "." not in text:
@@ -108,7 +108,7 @@ def decimals_of(texts: Iterable[str]) -> tuple[str | None, str | None, str | Non
 
 
 OUTCOMES = ("state", "exit_code", "success")
-"""Roles of columns that tell how a run ended."""
+"""Roles of columns that state how a run ended."""
 
 _NONE = frozenset(("nan", "na", "n/a", "n.a.", "none", "null", "k.a.", "k. a."))
 
@@ -121,7 +121,7 @@ _FAILED = re.compile(
     r"|configuring|completing|resizing|signaling|todo|tbd\b|missing|fehlt|nicht|kein|échec|échou|erreur|fall[oó]|fallid",
     re.IGNORECASE,
 )  # fmt: skip
-"""How words begin that say so, and the states of Slurm's jobs other than COMPLETED (``sacct``)."""
+"""Beginnings of words for failure, and Slurm's job states other than COMPLETED (``sacct``)."""
 
 
 _FAILED_BY_ROLE = {
@@ -129,26 +129,26 @@ _FAILED_BY_ROLE = {
     "exit_code": re.compile(r"(?!0+(?:[.:]0+)?$)-?[0-9]"),
     "success": re.compile(r"(?:no|n|false|f|0|nein|falsch)$", re.IGNORECASE),
 }
-"""What says so in columns of these roles alone."""
+"""Words for failure in columns of these roles only."""
 
 
 def is_none(text: str) -> bool:
-    """Whether a cell holds no value: ``n/a``, ``---``, a spreadsheet's error such as ``#NV``."""
+    """Return whether a cell has no value: ``n/a``, ``---``, an error such as ``#NV``."""
     return text.casefold() in _NONE or text[:1] == "#" or not re.search(r"\w", text)
 
 
 def has_failed(text: str) -> bool:
-    """Whether a cell says that the run failed, or has not ended."""
+    """Return whether a cell states that the run failed or has not ended."""
     return _FAILED.match(text.strip()) is not None
 
 
 def speaks_of_failure(text: str) -> bool:
-    """Whether some word of a cell says so: ``CUDA error 700``."""
+    """Return whether any word of a cell states a failure: ``CUDA error 700``."""
     return any(has_failed(text[word.start() :]) for word in re.finditer(r"[^\W\d]\w*", text))
 
 
 def failure(outcomes: Mapping[str, str]) -> str | None:
-    """What says so in the cells of a row that tell how its run ended, by role; None: nothing."""
+    """Return the text that states a failure among a row's outcomes (by role); None without one."""
     for role, text in outcomes.items():
         if has_failed(text) or _FAILED_BY_ROLE[role].match(text.strip()):
             word = text.split()[0]

@@ -68,14 +68,14 @@ class Row:
             digits, factor = with_factor(cell)
             value = numbers.parse(digits, self.decimal) or points(cell)
         if value is None:
-            hint = "; leave the cell empty where a run has no time" if role == TIME else ""
-            raise self.error(role, f"{shown(cell)} is no number{hint}")
+            hint = "; leave the cell empty if a run has no time" if role == TIME else ""
+            raise self.error(role, f"{shown(cell)} is not a number{hint}")
         if not math.isfinite(value):
             raise self.error(role, f"{shown(cell)} is not a finite number")
         scale = factor * self.columns[role].scale
         if scale != 1:
-            # Time steps are small fractions; dividing by whole numbers rounds once, not twice.
-            # Sizes in millions are decimals: 2.3 of them are 2300000, not the next double.
+            # Dividing by whole numbers rounds small time steps once, not twice. Sizes in millions
+            # are decimals: 2.3 of them are 2300000, not the next double.
             value = value / round(1 / scale) if scale < 1 else float(f"{value * scale:.15g}")
         return value
 
@@ -148,19 +148,19 @@ class Row:
 
 
 Sample = tuple[int, float, Row]
-"""Number of a repetition, its time (s) and its row."""
+"""Number of the repetition, its time (s) and its row."""
 
 
 def rows(grid: Grid, columns: Columns, decimal: Decimal | None) -> Iterator[Row]:
-    """The rows below the header.
+    """Yield the rows below the header.
 
     Raises:
-        InputError: there are none, or the decimal mark of their numbers is not clear.
+        InputError: there are none, or the decimal mark of their numbers is unclear.
     """
     if not grid.rows:
         raise InputError("holds no line below the header", file=grid.file)
     how = decimal or _decimal(grid, columns)
-    # A time belongs to one row, whatever its cell looks like.
+    # Merged cells of times are not filled: a time belongs to one row.
     grid = grid.filled({column.at for role, column in columns.by_role.items() if role != TIME})
     above: dict[str, object] = {}
     for line, values in grid.rows:
@@ -216,20 +216,20 @@ def gathered(
 
 
 def _machine(row: Row, options: Options) -> str:
-    """The machine of a row: GPUs of several models make several machines."""
+    """Return the machine of a row; each model of GPU is another machine."""
     name, model = row.text("machine"), row.text("gpu_type")
     stated = name or (options.machine if options.machine != UNNAMED or model is None else None)
     return ", ".join(filter(None, (stated, model)))
 
 
 def _doubt(samples: list[Sample]) -> Remark:
-    """A remark on the rows of a cell that differ most."""
+    """Return a remark on the two rows of a cell that differ most."""
     (_, least, first), (_, most, last) = (end(samples, key=itemgetter(1)) for end in (min, max))
     return remark(
         Kind.DISPUTED,
         f"{first.file}:{first.line} and :{last.line}: {duration(least)} and {duration(most)} for "
-        "the same n and GPU count, far more apart than repetitions elsewhere in the table: one is "
-        "a mistake, or a column tells them apart that was not used",
+        "the same n and GPU count, much farther apart than other repetitions in the table: one is "
+        "wrong, or an unused column distinguishes them",
         about="rows",
     )
 
@@ -278,7 +278,7 @@ def _unit_beside(column: Column) -> str:
 
 
 def _decimal(grid: Grid, columns: Columns) -> Decimal:
-    """The decimal mark of a table's numbers, as far as it matters."""
+    """Return the decimal mark of a table's numbers; any if it does not matter."""
     indices = [column.at for role, column in columns.by_role.items() if role in _NUMERIC]
     texts = [
         column for _, cells in grid.rows for at in indices if isinstance(column := cells[at], str)
@@ -288,7 +288,7 @@ def _decimal(grid: Grid, columns: Columns) -> Decimal:
         lines = [(_line_of(grid, indices, text), text) for text in (comma, point)]
         (first, other), (line, wrong) = sorted(lines, key=itemgetter(0))
         raise InputError(
-            f"{shown(wrong)} does not go with {shown(other)} in line {first}: decimals have either "
+            f"{shown(wrong)} contradicts {shown(other)} in line {first}: decimals have either "
             "points or commas",
             file=grid.file,
             line=line,
@@ -300,7 +300,7 @@ def _decimal(grid: Grid, columns: Columns) -> Decimal:
         n = columns.by_role.get("n")
         counts = [n.at] if n and n.counts and n.scale == 1 and "," in either else []
         if any(_digits(str(cells[at])) == either for _, cells in grid.rows for at in counts):
-            return "point"  # nobody counts 24.000 atoms to three digits
+            return "point"  # a count of atoms has no decimals
         point, comma, _ = numbers.decimals_of(_beside(grid))
         if (point is None) != (comma is None):
             return "comma" if point is None else "point"
@@ -319,7 +319,7 @@ _MEASURED = re.compile(r"[$€]? ?([0-9][0-9.,]*[0-9]) ?(?:[×x%]|[a-z]{1,4}(?:/
 
 
 def _beside(grid: Grid) -> Iterator[str]:
-    """The digits of quantities in the table: ``1.66x``, ``$2.00``, ``1.49 GiB``."""
+    """Yield the digits of quantities in the table: ``1.66x``, ``$2.00``, ``1.49 GiB``."""
     for at, name in enumerate(grid.names):
         texts = [cells[at] for _, cells in grid.rows if cells[at] is not None]
         matches = [_MEASURED.fullmatch(text) for text in texts if isinstance(text, str)]
@@ -344,7 +344,7 @@ def _in_order(gathered: list[Sample]) -> list[float]:
     for repeat, seconds, row in gathered:
         if repeat in by_repeat:
             first = by_repeat[repeat][1]
-            problem = f"{repeat} is there twice for this cell, first in line {first}"
+            problem = f"{repeat} occurs twice for this cell, first in line {first}"
             raise row.error("repeat", problem)
         by_repeat[repeat] = seconds, row.line
     return [by_repeat[repeat][0] for repeat in sorted(by_repeat)]

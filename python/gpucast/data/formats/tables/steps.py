@@ -1,7 +1,7 @@
-"""Step times in a table: sizes, GPU counts and how long a step took, in one of many units.
+"""Step times in a table: sizes, GPU counts and the time of a step, in one of many units.
 
-Rows that agree in everything but their time are repetitions of one cell and become one record with
-several samples. Rows without a time (a run that failed) are left out and counted.
+Rows that differ only in their time are repetitions of one cell and become one record with several
+samples. Rows without a time (failed runs) are left out and counted.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ from gpucast.errors import InputError
 from gpucast.util.units import duration
 
 LONG_STEP = 300.0
-"""Seconds. Whole jobs of quantum chemistry, each taken as a step, last up to some 200 s; beyond, a
-column of microseconds that nobody named so is likelier."""
+"""Median step time (s) beyond which the unit must be confirmed: jobs of quantum chemistry, each
+taken as a step, last up to some 200 s; longer steps are more likely an unnamed microsecond."""
 
 _LABELS = ("schedule", "kernel", "program", "case", "unit")
 _COUNTS = ("nodes", "ranks", "instances")
 CONTRADICTION = 2.0
-"""By such a factor two columns of how fast a step is contradict each other, not by rounding."""
+"""Factor by which two columns must differ to contradict each other beyond rounding."""
 _SHARERS = {"gpus": "the GPUs", "ranks": "the ranks (the GPUs where no ranks are stated)"}
 _USUAL = {"n", "gpus", TIME, "nodes", "ranks", "timestep", "repeat"}
 
 
 def read(grid: Grid, options: Options) -> Imported:
-    """Step records, one a cell, in the order the cells first occur.
+    """Read step records, one for each cell, in the order of their first rows.
 
     Raises:
-        InputError: a column is missing, a value is wrong, a unit needs a time step that nobody
-            gave, or times so long that their unit must be confirmed.
+        InputError: a column is missing, a value is wrong, a unit needs a time step that is not
+            stated, or times are so long that their unit must be confirmed.
     """
     grid, options, notes = melted(grid, options)
     grid, sides = with_sides(grid)
@@ -111,7 +111,7 @@ def read(grid: Grid, options: Options) -> Imported:
         lambda row: _seconds_of(row, TIME, time, options),
     )
     if worded and len(worded) >= sum(map(len, cells)):
-        worded[0].number(TIME)  # which it is not
+        worded[0].number(TIME)  # raises the error
     words += [str(row.cells[TIME]) for row in worded]
     _check_all(counted, options)
     series.check(grid, columns, cells, options)
@@ -140,11 +140,11 @@ def read(grid: Grid, options: Options) -> Imported:
     entries = _on_one_machine(entries)
     notes += _of_shares(columns)
     if sides and columns.by_role.get("n") and columns.by_role["n"].name == sides:
-        notes.append(f"n is {sides}, taken as those of all GPUs together")
+        notes.append(f"n is {sides}, taken as the size of all GPUs together")
     if "steps" in columns.by_role:
         notes.append(f"seconds are {time.name!r} over {columns.by_role['steps'].name!r}")
     notes += [
-        f"{time.name!r} and {name!r} together say a time step of {1e15 * step:.3g} fs"
+        f"{time.name!r} and {name!r} together imply a time step of {1e15 * step:.3g} fs"
         for name, step in timesteps.items()
     ]
     notes = [*notes, *notes_of(columns, skipped + len(words), _USUAL, words)]
@@ -154,7 +154,7 @@ def read(grid: Grid, options: Options) -> Imported:
 
 
 def _worded(grid: Grid) -> set[int]:
-    """The columns, by index, that have words where others have numbers."""
+    """Return the indices of columns with words where others have numbers."""
     return {
         at
         for at in range(len(grid.names))
@@ -163,7 +163,7 @@ def _worded(grid: Grid) -> set[int]:
 
 
 def _of_shares(columns: Columns) -> list[str]:
-    """What is of each GPU and was added up, or may be and was not: a line each."""
+    """Return a line for each quantity per GPU that was added up, or that may be one and was not."""
     n, time = columns.by_role.get("n"), columns.by_role[TIME]
     notes = []
     if n is not None and n.share is not None:
@@ -178,7 +178,7 @@ def _of_shares(columns: Columns) -> list[str]:
     if time.unit is not None and time.unit.share is not None:
         notes.append(f"throughput is {time.name!r} times {_SHARERS[time.unit.share]}")
     elif notes and time.unit is not None and time.unit.rank == RATE_OF_WORK:
-        notes[0] += f"; throughput {time.name!r} taken as that of all"
+        notes[0] += f"; throughput {time.name!r} taken as that of all GPUs"
     counts_tokens = n is not None and n.counts == "tokens"
     if time.unit is not None and time.unit.name.startswith("tokens") and not counts_tokens:
         size = f"{n.name!r}" if n is not None else "-n"
@@ -187,7 +187,7 @@ def _of_shares(columns: Columns) -> list[str]:
 
 
 def _ask_about_shares(entries: list[Entry], columns: Columns, options: Options, grid: Grid) -> None:
-    """Ask whose batch it is where times do not change with the GPU count."""
+    """Ask whether the batch is that of each GPU if times do not change with the GPU count."""
     n = columns.by_role.get("n")
     if n is None or n.share is not None or not may_be_a_share(n.name):
         return
@@ -195,14 +195,14 @@ def _ask_about_shares(entries: list[Entry], columns: Columns, options: Options, 
         return
     column = f"--columns n={shown(n.name)}"
     raise grid.error(
-        "times do not change with the GPU count: is it the batch of each GPU? import with "
-        f"{column}:per-GPU if it is, with {column} if of all together",
+        "times do not change with the GPU count: if n is the batch of each GPU, import with "
+        f"{column}:per-GPU; if it is that of all GPUs together, with {column}",
         n.name,
     )
 
 
 def _ask_about_tokens(columns: Columns, grid: Grid) -> None:
-    """Ask for the tokens of a step beside tokens a second: a batch mostly counts sequences."""
+    """Ask for the tokens of a step if the rate counts tokens, because a batch counts sequences."""
     n, unit = columns.by_role.get("n"), columns.by_role[TIME].unit
     if n and unit and unit.name.startswith("tokens") and not n.counts and "batch" in n.name.lower():
         lengths = {
@@ -221,10 +221,10 @@ def _ask_about_tokens(columns: Columns, grid: Grid) -> None:
 
 
 def _on_one_machine(entries: list[Entry]) -> list[Entry]:
-    """The same of one machine where machines are named by the GPUs used of them alone.
+    """Return the entries with one machine if machine names differ only in the number of GPUs used.
 
-    "1 x V100" and "4 x V100" are one host: their names differ in numbers only, which grow as the
-    GPU count, one name a count; "A40" and "A100" are two. The name of the most GPUs stands for all.
+    "1 x V100" and "4 x V100" are one host: only numbers differ, and they grow with the GPU count.
+    "A40" and "A100" are two. The name with the most GPUs is used for all.
     """
     named = {(entry.gpus, str(entry.machine)) for entry in entries if isinstance(entry, Step)}
     counts, names = {count for count, _ in named}, {name for _, name in named}
@@ -240,7 +240,7 @@ def _on_one_machine(entries: list[Entry]) -> list[Entry]:
 
 
 def _require(columns: Columns, options: Options, grid: Grid) -> None:
-    """Refuse a table that lacks a column that nobody spoke for, with what would be one."""
+    """Refuse a table that lacks a required column, and suggest columns that may be it."""
     roles = columns.by_role
     wanted = {
         "n": (
@@ -263,7 +263,7 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
         TIME: (TIME in roles, "seconds, ms/step, ns/day, steps/s", "seconds=COLUMN:UNIT"),
     }
     missing = {role: words for role, (there, *words) in wanted.items() if not there}
-    # "Time" alone is the time of day in exports of monitors.
+    # Exports of monitors have the time of day in "Time".
     timeless = TIME in missing or ("n" in missing and roles[TIME].name.casefold() == "time")
     timeless &= not _may_be_times(grid, columns)
     busy = of_utilization("\n".join(grid.names)) if timeless else None
@@ -289,7 +289,7 @@ def _require(columns: Columns, options: Options, grid: Grid) -> None:
 
 
 def _by_hand(grid: Grid, columns: Columns, examples: dict[str, str]) -> str:
-    """How to name columns: on the command line, or in Python, where a data frame comes from."""
+    """Return how to name columns: as options of the command line, or in Python for data frames."""
     times = _may_be_times(grid, columns) if TIME in examples else []
     named = {role: example.partition(" where ") for role, example in examples.items()}
     if grid.file == FRAME:
@@ -305,7 +305,7 @@ def _by_hand(grid: Grid, columns: Columns, examples: dict[str, str]) -> str:
         stated = {"n": f"-n {size}", "gpus": "--gpus N"}
         left = [stated[role] for role in stated if examples.get(role, "").endswith("COLUMN")]
         listed = ",".join(example for example, _, _ in named.values())
-        if TIME not in examples:  # GPUs are the last, and what holds of them may stand there
+        if TIME not in examples:  # the GPUs come last, and their remark may follow here
             listed, where = ",".join(examples.values()), []
         where += [f"; where no column has it, with {' '.join(left)}"] * bool(left)
         return f"import with --columns {listed}{''.join(where)}"
@@ -325,19 +325,19 @@ _NO_TIME = re.compile(
     r"|hfu|loss|acc|watt|energy|_k?j$|estimat|predict",
     re.I,
 )
-"""Names of what is no time, whatever its numbers look like."""
+"""Words in the names of columns that are not times."""
 
 
 _DECIMALS = re.compile("[0-9]+[.,][0-9]+ ?[mu]?s?")
 
 
 def _with_unit(name: str) -> str:
-    """How to name a column of times, with seconds where its own name says nothing else."""
+    """Return the column option for times, in seconds if the column's name states no unit."""
     return f"{TIME}={shown(name)}{'' if unit_of_heading(name) else ':s'}"
 
 
 def _may_be_times(grid: Grid, columns: Columns) -> list[str]:
-    """Names of columns that are not used and may hold times, those of all of a step first."""
+    """Return the names of unused columns that may hold times, those of whole steps first."""
     used = {column.at for column in columns.by_role.values()}
 
     def holds_times(at: int, name: str) -> bool:
@@ -376,7 +376,7 @@ def _cell(row: Row, columns: Columns, options: Options) -> dict[str, object]:
 
 
 def _size(row: Row, options: Options) -> float:
-    """n of all GPUs together."""
+    """Return n of all GPUs together."""
     if "n" not in row.columns and options.size is not None:
         return options.size * (_gpus(row, options) if options.size_of == "gpu" else 1)
     share = row.columns["n"].share if "n" in row.columns else None
@@ -384,7 +384,7 @@ def _size(row: Row, options: Options) -> float:
 
 
 def _sharers(row: Row, share: str, options: Options) -> int:
-    """How many GPUs, or ranks where the table has them, a number of each is to be added up for."""
+    """Return the number of GPUs (or ranks, if stated) over which a row's quantity is summed."""
     return row.integer("ranks") if share == "ranks" and row.has("ranks") else _gpus(row, options)
 
 
@@ -406,15 +406,15 @@ def _timestep(row: Row, options: Options) -> float | None:
 
 
 def _check_rivals(row: Row, columns: Columns, options: Options, said: dict[str, float]) -> None:
-    """Refuse a row of which two columns say that a step is as fast and, by far, is not.
+    """Refuse a row in which two columns state very different times of a step.
 
     Args:
         row, columns, options: of the table.
-        said: gets the simulated time of a step (s) that two columns tell together, where nobody
-            states it, by the name of the second; a row that tells another one is wrong, too.
+        said: receives the simulated time of a step (s) implied by two columns if it is not stated,
+            by the name of the second; a row that implies another one is refused, too.
 
     Raises:
-        InputError: names both.
+        InputError: two columns contradict each other; the message names both.
     """
     seconds = _seconds_of(row, TIME, columns.by_role[TIME], options)
     for role, rival in columns.rivals.items():
@@ -425,26 +425,26 @@ def _check_rivals(row: Row, columns: Columns, options: Options, said: dict[str, 
         given = replace(options, timestep=said.get(rival.name, 1.0)) if not timestep else options
         try:
             other = _seconds_of(row, role, rival, given)
-        except InputError:  # nobody asked for that column
+        except InputError:  # the user did not name this column
             continue
         if unit.needs_timestep and not timestep and rival.name not in said:
             said[rival.name] = seconds / other
         elif not 1 / CONTRADICTION < other / seconds < CONTRADICTION:
             time = columns.by_role[TIME]
             over, wrong = "", "one is wrong"
-            if rival.of == "run":
+            if rival.covers == "run":
                 over = f" over {row.columns['steps'].name!r}"
                 wrong += ", or the run did more than its steps"
             raise row.error(
                 TIME,
-                f"{shown_cell(row.cells[TIME])} is {duration(seconds)} a step, {rival.name!r} "
-                f"{shown_cell(row.cells[role])}{over} is {duration(other)}: {wrong}; take "
+                f"{shown_cell(row.cells[TIME])} means {duration(seconds)} a step, {rival.name!r} "
+                f"{shown_cell(row.cells[role])}{over} means {duration(other)}: {wrong}; take "
                 f"one with --columns seconds={shown(time.name)} or seconds={shown(rival.name)}",
             )
 
 
 def _seconds_of(row: Row, role: str, column: Column, options: Options) -> float:
-    """Seconds a step by a column of times or rates."""
+    """Return the seconds a step from a column of times or rates."""
     unit = column.unit
     assert unit is not None  # a column of times has one
     timestep = _timestep(row, options)
@@ -457,7 +457,7 @@ def _seconds_of(row: Row, role: str, column: Column, options: Options) -> float:
             value *= _sharers(row, unit.share, options)
         size = float(_size(row, options)) if unit.rank == RATE_OF_WORK else 0.0
         seconds = unit.seconds(value, size, timestep or 0.0)
-    if column.of == "run":
+    if column.covers == "run":
         seconds /= row.positive("steps") if "steps" in row.columns else options.steps or 1
     if not 0 < seconds < float("inf"):
         raise row.error(role, f"{row.cells[role]} gives no time greater than 0")
@@ -465,7 +465,7 @@ def _seconds_of(row: Row, role: str, column: Column, options: Options) -> float:
 
 
 def _check_stated(row: Row, options: Options) -> None:
-    """Raise InputError where a row has other GPU counts than ``--gpus-per-node`` states."""
+    """Raise InputError if a row's GPU counts contradict ``--gpus-per-node``."""
     stated = options.gpus_per_node
     role = next((role for role in ("gpus", "gpus_per_node") if role in row.columns), None)
     if stated is None or role is None:
@@ -479,16 +479,16 @@ def _check_stated(row: Row, options: Options) -> None:
     else:
         told, fits = f"{name!r} says {count} GPUs", count <= stated or count % stated == 0
     if not fits:
-        message = f"{stated} contradicts the table: {told}; leave it out"
+        message = f"{stated} contradicts the table: {told}; omit the option"
         raise InputError(message, file=row.file, line=row.line, field="--gpus-per-node")
 
 
 def _check_all(counted: dict[tuple[int, int], Row], options: Options) -> None:
-    """Raise InputError where GPU counts seem to be those of each node, and nobody said otherwise.
+    """Raise InputError if GPU counts seem to be those of each node and the user did not say so.
 
     Args:
-        counted: a row of each pair of nodes and GPUs.
-        options: what the user named.
+        counted: a row for each pair of nodes and GPUs.
+        options: the columns that the user named.
     """
     if "gpus" in options.columns:
         return
@@ -501,8 +501,8 @@ def _check_all(counted: dict[tuple[int, int], Row], options: Options) -> None:
     name = shown(row.columns["gpus"].name)
     raise row.error(
         "gpus",
-        f"{_on(gpus, nodes)} may be those of each node; import with --columns "
-        f"gpus_per_node={name} if they are, with --columns gpus={name} if of all nodes together",
+        f"{_on(gpus, nodes)} may be a count for each node; if so, import with --columns "
+        f"gpus_per_node={name}; if it is that of all nodes together, with --columns gpus={name}",
     )
 
 
@@ -514,22 +514,22 @@ _STEPS_ABOVE = re.compile(r"\b[0-9][0-9,]*\s(?:time[- ]?)?(?:steps|iterations)\b
 
 
 def _ask_about_runs(time: Column, options: Options, grid: Grid) -> None:
-    """Ask whether times that nobody calls those of a step are of all that a title speaks of."""
+    """Ask whether times are those of a step or of all the steps named in a title."""
     assert time.unit is not None  # a column of times has one
-    if time.of or time.confirmed or time.unit.rank > 1 or options.steps is not None:
+    if time.covers or time.confirmed or time.unit.rank > 1 or options.steps is not None:
         return
     steps = _STEPS_ABOVE.search("\n".join(grid.above[-_NEAR:]))
     if steps is not None:
         raise grid.error(
-            f"may be the time of a step or of the {steps[0]} that the text above speaks of; import "
-            f"with --columns seconds={shown(time.name)}:{time.unit.name}/step if of one, with "
-            f"--steps {steps[0].split()[0].replace(',', '')} if of all",
+            f"may be the time of a step or of the {steps[0]} that the text above names; import "
+            f"with --columns seconds={shown(time.name)}:{time.unit.name}/step for one step, with "
+            f"--steps {steps[0].split()[0].replace(',', '')} for all",
             time.name,
         )
 
 
 _NEAR = 5
-"""Lines above a table that may be its title."""
+"""Number of lines above a table that may be its title."""
 
 
 def of_long_steps(samples: Sequence[float], column: str, unit: str) -> str | None:
@@ -539,6 +539,6 @@ def of_long_steps(samples: Sequence[float], column: str, unit: str) -> str | Non
         return None
     right, ms, us = (f"--columns seconds={column}:{name}" for name in (unit, "ms", "us"))
     return (
-        f"the median step takes {duration(median)}; if that is right, import with {right}, if "
-        f"these are milliseconds, with {ms}, if microseconds, with {us}"
+        f"the median step takes {duration(median)}; if that is right, import with {right}; if "
+        f"these are milliseconds, with {ms}; if microseconds, with {us}"
     )

@@ -1,4 +1,4 @@
-"""Units in which people note how fast a step is, and what they are in seconds a step."""
+"""Units of step times and rates as people write them, and their conversion to seconds a step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECONDS = {
 }
 _WALL = {word: size for size, words in _SECONDS.items() for word in words.split()}
 _MODEL_TIME = {"sypd": 365 * 86400.0, "sdpd": 86400.0}
-"""Simulated years and days a day, of models of the climate: s."""
+"""Simulated years and days per day of climate models (s)."""
 _SIMULATED = {"fs": 1e-15, "ps": 1e-12, "ns": 1e-9, "us": 1e-6}
 _LONG = {word for word, size in _WALL.items() if size >= 60}
 _STEPS = {
@@ -38,11 +38,11 @@ COUNTED = {
     )
     for word in (plural, plural.removesuffix("s"))
 } | {"img": "images", "imgs": "images", "seq": "sequences", "seqs": "sequences"}  # fmt: skip
-"""What sizes count, by the words that name it in one or in many."""
+"""What sizes count, by its singular and plural."""
 
 _OF_RATES = COUNTED | {"tok": "tokens", "toks": "tokens", "ex": "examples", "sents": "sentences",
                        "words": "words"}  # fmt: skip
-"""What rates count, in short."""
+"""What rates count; also abbreviations."""
 
 
 _GERMAN = {
@@ -61,11 +61,11 @@ _GERMAN = {
     "beschleuniger": "accelerator", "grafikkarte": "gpu_type", "typ": "type", "modell": "model",
     "minuten": "minutes", "stunde": "hour", "stunden": "hours", "tag": "day", "tage": "days",
 }  # fmt: skip
-"""Words of columns as spreadsheets in German have them; ``ß`` is compared as ``ss``."""
+"""Words in the column names of German spreadsheets; ``ß`` is compared as ``ss``."""
 
 
 RATE_OF_WORK = 3
-"""The rank of units of work a second, which need the size of a step."""
+"""The rank of units of work per second, which need the size of a step."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,14 @@ class Unit:
     """A unit of times or of their inverse.
 
     Attributes:
-        name: as the field writes it: ``ms``, ``ns/day``.
+        name: as the column writes it: ``ms``, ``ns/day``.
         seconds: seconds a step of ``(value, n, timestep)``.
         needs_timestep: whether seconds depend on the simulated time of a step.
-        share: ``gpus`` or ``ranks`` where it is a rate of each of these, and ``n`` its share.
-        clock: how times with colons are read that stand for a number.
-        rank: where a table has several, the least is taken: times, then rates of steps, then of
-            work, then of simulated time, which need ever more to be known beside them.
+        share: ``gpus`` or ``ranks`` if the rate is that of one GPU or rank, ``n`` if it is that of
+            its share of the work.
+        clock: how times with colons are read; None for other units.
+        rank: if a table has several units, the one of lowest rank is taken: times, then rates of
+            steps, of work, of simulated time. Later ones need more information.
     """
 
     name: str
@@ -91,12 +92,12 @@ class Unit:
 
 
 LONGEST_NAME = 200
-"""Characters of a column's name; what is longer is prose, or no table."""
+"""Longest name of a column (characters); longer text is prose."""
 
 
 def normalized(text: str) -> str:
-    """A column's name as it is compared: in English, lower case, words (``BatchSize`` has two)
-    joined by ``_``, ``per`` and ``pro`` as ``/``; cut where it is longer than any name."""
+    """Return a column's name in the form for comparison: English, lower case, words (``BatchSize``
+    has two) joined by ``_``, ``per`` and ``pro`` as ``/``, cut to a maximum length."""
     text = re.sub("(?<=[a-z])(?=[A-Z][a-z]{2})", "_", text.strip()[:LONGEST_NAME])
     text = text.casefold().replace("µ", "u").replace("μ", "u")
     text = re.sub(r"[a-zäöü]+", lambda word: _GERMAN.get(word[0], word[0]), text)
@@ -105,8 +106,8 @@ def normalized(text: str) -> str:
 
 
 def parse_unit(text: str) -> Unit | None:
-    """The unit that a text names: ``ms``, ``s/step``, ``ns/day``, ``hours/ns``, ``steps/s``,
-    ``samples/s``, ``Matom-steps/s``; None: none of these."""
+    """Return the unit named by a text: ``ms``, ``s/step``, ``ns/day``, ``hours/ns``, ``steps/s``,
+    ``samples/s``, ``Matom-steps/s``; None if it names no unit."""
     name = normalized(text)
     if name in ("mlups", "glups", "klups", "lups", "mlup/s", "glup/s"):
         name = name.removesuffix("/s").rstrip("s") + "s/s"
@@ -140,7 +141,7 @@ _BEHIND = re.compile(r"(?P<digits>.*?[0-9][.,]?) ?(?P<unit>[^\W\d_][^\d]{0,20})"
 
 
 def with_unit(text: str) -> tuple[str, Unit | None]:
-    """The digits and the unit of ``12.5 ms``, ``3 ns/day``; None where there is none."""
+    """Return the digits and the unit of ``12.5 ms``, ``3 ns/day``; None without a unit."""
     match = _BEHIND.fullmatch(text)
     unit = parse_column_unit(match["unit"]) if match else None
     return (match["digits"], unit) if match and unit else (text, None)
@@ -150,8 +151,8 @@ _PIECE = re.compile(r"([0-9]+(?:[.,][0-9]+)?)\s*([a-zµμ]+)[.,]?\s*")
 
 
 def spelled_time(text: str, clock: Clock | None = "m:s") -> float | None:
-    """Seconds of ``7min 46sec 155msec``, ``3m12.45s``, ``1 day, 2:03:04``, ``02:03``; None: it is
-    no such text."""
+    """Return the seconds of ``7min 46sec 155msec``, ``3m12.45s``, ``1 day, 2:03:04``, ``02:03``;
+    None for other texts."""
     text = text.strip().casefold()
     seconds, at = 0.0, 0
     while (piece := _PIECE.match(text, at)) is not None:
@@ -165,12 +166,12 @@ def spelled_time(text: str, clock: Clock | None = "m:s") -> float | None:
 
 
 def parse_column_unit(text: str) -> Unit | None:
-    """The same of a column, which may also be work a second of each GPU: ``img/s/GPU``."""
+    """Return the unit named by a column's name, which may also be a rate per GPU: ``img/s/GPU``."""
     word, share = share_in(normalized(text))
     unit = parse_unit(word)
     if unit is None or share is None:
         return unit
-    # Seconds a step are the same for each GPU as for all: only work adds up.
+    # Only work adds up over GPUs; seconds a step are the same for one and for all.
     return replace(unit, name=normalized(text), share=share) if unit.rank == RATE_OF_WORK else None
 
 
@@ -181,8 +182,8 @@ _SHARES = {
 
 
 def share_in(word: str) -> tuple[str, str | None]:
-    """A normalized name without ``/gpu``, ``per_rank_`` or ``local_``, and whether it is of each of
-    the ``gpus`` or the ``ranks``; None: it does not say so."""
+    """Return a normalized name without ``/gpu``, ``per_rank_`` or ``local_``, and ``gpus`` or
+    ``ranks`` if it is a quantity of one of these; else None."""
     for share, words in _SHARES.items():
         for pattern in (
             rf"(.*?)_?/(?:each_)?(?:{words})((?:[_/)\]].*)?)",
@@ -212,15 +213,15 @@ def _time(word: str) -> Unit | None:
         return None
     short = _SECONDS[size].split()[0]
     if size < 1:
-        # Divided by a whole number: 310 us are then the double nearest to 0.00031.
+        # Dividing by a whole number rounds once: 310 us become the double nearest to 0.00031.
         return Unit(short, lambda value, n, timestep: value / round(1 / size))
-    # A clock's time is seconds.
+    # Clock times are in seconds.
     clock: Clock | None = "h:m:s" if size == 1 else None
     return Unit(short, lambda value, n, timestep: value * size, clock=clock)
 
 
 def _work_scale(word: str) -> float | None:
-    """``samples``: 1; ``matom_steps``: 1e6; None: nothing that sizes count."""
+    """Return 1 for ``samples``, 1e6 for ``matom_steps``; None if sizes do not count it."""
     for scale, rest in ((1.0, word), (_PREFIXES.get(word[:1]), word[1:])):
         bare = re.sub(r"_?(steps?|updates?|cycles?)$", "", rest)
         if scale is not None and bare in {*COUNTED, *_OF_RATES.values()}:

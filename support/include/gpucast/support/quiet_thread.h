@@ -1,11 +1,11 @@
-// The library's own threads, which block the program's signals.
+// A library's own threads in any program, whose signals they block.
 #pragma once
 
 #include <csignal>
 #include <thread>
 #include <utility>
 
-namespace gpucast::remote::client {
+namespace gpucast::support {
 
 // Threads that begin while this exists block all signals: a program that waits for a signal, or has
 // blocked it in its threads, expects to receive it itself.
@@ -30,4 +30,4 @@ std::thread quiet_thread(Body body) {
   return std::thread(std::move(body));
 }
 
-}  // namespace gpucast::remote::client
+}  // namespace gpucast::support
