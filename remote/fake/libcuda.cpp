@@ -305,6 +305,14 @@ CUresult cuCtxSynchronize() {
   return driver().queues().failure();
 }
 
+// Only a server's session sets and reads limits.
+std::map<CUlimit, std::size_t>& limits() {
+  static std::map<CUlimit, std::size_t> values{{CU_LIMIT_STACK_SIZE, 1024}};
+  return values;
+}
+CUresult cuCtxSetLimit(CUlimit limit, std::size_t value) { ENTRY(set(limits()[limit], value)); }
+CUresult cuCtxGetLimit(std::size_t* value, CUlimit limit) { ENTRY(set(*value, limits()[limit])); }
+
 // ---- memory ----
 
 CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {

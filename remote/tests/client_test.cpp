@@ -144,6 +144,20 @@ TEST_F(Client, AKernelThatFailsIsReportedByTheNextSynchronization) {
   EXPECT_OK(cudaDeviceSynchronize());
 }
 
+TEST_F(Client, EachDeviceKeepsTheLimitsThatWereSet) {
+  std::size_t value = 0;
+  ASSERT_OK(cudaSetDevice(1));
+  EXPECT_OK(cudaDeviceSetLimit(cudaLimitStackSize, 4096));
+  EXPECT_OK(cudaDeviceGetLimit(&value, cudaLimitStackSize));
+  EXPECT_EQ(value, 4096U);
+  EXPECT_EQ(cudaDeviceSetLimit(cudaLimitMallocHeapSize, std::size_t{1} << 40),
+            cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaDeviceSetLimit(static_cast<cudaLimit>(7), 1), cudaErrorInvalidValue);
+  ASSERT_OK(cudaSetDevice(0));
+  EXPECT_OK(cudaDeviceGetLimit(&value, cudaLimitStackSize));
+  EXPECT_EQ(value, 1024U);
+}
+
 TEST_F(Client, VariablesOfAnUnloadedLibraryAreNobodysMemory) {
   std::optional<FatBinary> library(std::in_place);
   char variable = 0;

@@ -34,28 +34,29 @@ SPIN = 2000e-6
 
 _CALLS = """
     cudaCreateChannelDesc cudaDeviceCanAccessPeer cudaDeviceGetAttribute cudaDeviceGetByPCIBusId
-    cudaDeviceGetCacheConfig cudaDeviceGetDefaultMemPool cudaDeviceGetMemPool
+    cudaDeviceGetCacheConfig cudaDeviceGetDefaultMemPool cudaDeviceGetLimit cudaDeviceGetMemPool
     cudaDeviceGetP2PAttribute cudaDeviceGetPCIBusId cudaDeviceGetStreamPriorityRange cudaDeviceReset
-    cudaDeviceSetCacheConfig cudaDeviceSetMemPool cudaDeviceSynchronize cudaDriverGetVersion
-    cudaEventCreate cudaEventCreateWithFlags cudaEventDestroy cudaEventElapsedTime cudaEventQuery
-    cudaEventRecord cudaEventRecordWithFlags cudaEventSynchronize cudaFree cudaFreeAsync
-    cudaFreeHost cudaFuncGetAttributes cudaFuncGetName cudaFuncGetParamInfo cudaFuncSetAttribute
-    cudaFuncSetCacheConfig cudaGetDevice cudaGetDeviceCount cudaGetDeviceFlags
-    cudaGetDeviceProperties cudaGetErrorName cudaGetErrorString cudaGetKernel cudaGetLastError
-    cudaGetSymbolAddress cudaGetSymbolSize cudaGraphAddDependencies cudaGraphAddEmptyNode
-    cudaGraphAddKernelNode cudaGraphAddMemcpyNode cudaGraphAddMemcpyNode1D cudaGraphAddMemsetNode
-    cudaGraphClone cudaGraphCreate cudaGraphDestroy cudaGraphDestroyNode cudaGraphExecDestroy
-    cudaGraphExecGetFlags cudaGraphExecKernelNodeSetParams cudaGraphExecMemcpyNodeSetParams
-    cudaGraphExecMemcpyNodeSetParams1D cudaGraphExecMemsetNodeSetParams cudaGraphExecUpdate
-    cudaGraphGetEdges cudaGraphGetNodes cudaGraphGetRootNodes cudaGraphInstantiate
-    cudaGraphInstantiateWithFlags cudaGraphInstantiateWithParams cudaGraphKernelNodeGetParams
-    cudaGraphKernelNodeSetParams cudaGraphLaunch cudaGraphMemcpyNodeSetParams
-    cudaGraphMemcpyNodeSetParams1D cudaGraphMemsetNodeGetParams cudaGraphMemsetNodeSetParams
-    cudaGraphNodeGetDependencies cudaGraphNodeGetType cudaGraphRemoveDependencies cudaGraphUpload
-    cudaHostAlloc cudaHostGetFlags cudaHostRegister cudaHostUnregister cudaInitDevice
-    cudaLaunchCooperativeKernel cudaLaunchHostFunc cudaLaunchKernel cudaLaunchKernelExC cudaMalloc
-    cudaMallocAsync cudaMallocFromPoolAsync cudaMallocHost cudaMallocPitch cudaMemGetDefaultMemPool
-    cudaMemGetInfo cudaMemGetMemPool cudaMemPoolCreate cudaMemPoolDestroy cudaMemPoolGetAccess
+    cudaDeviceSetCacheConfig cudaDeviceSetLimit cudaDeviceSetMemPool cudaDeviceSynchronize
+    cudaDriverGetVersion cudaEventCreate cudaEventCreateWithFlags cudaEventDestroy
+    cudaEventElapsedTime cudaEventQuery cudaEventRecord cudaEventRecordWithFlags
+    cudaEventSynchronize cudaFree cudaFreeAsync cudaFreeHost cudaFuncGetAttributes cudaFuncGetName
+    cudaFuncGetParamInfo cudaFuncSetAttribute cudaFuncSetCacheConfig cudaGetDevice
+    cudaGetDeviceCount cudaGetDeviceFlags cudaGetDeviceProperties cudaGetErrorName
+    cudaGetErrorString cudaGetKernel cudaGetLastError cudaGetSymbolAddress cudaGetSymbolSize
+    cudaGraphAddDependencies cudaGraphAddEmptyNode cudaGraphAddKernelNode cudaGraphAddMemcpyNode
+    cudaGraphAddMemcpyNode1D cudaGraphAddMemsetNode cudaGraphClone cudaGraphCreate cudaGraphDestroy
+    cudaGraphDestroyNode cudaGraphExecDestroy cudaGraphExecGetFlags cudaGraphExecKernelNodeSetParams
+    cudaGraphExecMemcpyNodeSetParams cudaGraphExecMemcpyNodeSetParams1D
+    cudaGraphExecMemsetNodeSetParams cudaGraphExecUpdate cudaGraphGetEdges cudaGraphGetNodes
+    cudaGraphGetRootNodes cudaGraphInstantiate cudaGraphInstantiateWithFlags
+    cudaGraphInstantiateWithParams cudaGraphKernelNodeGetParams cudaGraphKernelNodeSetParams
+    cudaGraphLaunch cudaGraphMemcpyNodeSetParams cudaGraphMemcpyNodeSetParams1D
+    cudaGraphMemsetNodeGetParams cudaGraphMemsetNodeSetParams cudaGraphNodeGetDependencies
+    cudaGraphNodeGetType cudaGraphRemoveDependencies cudaGraphUpload cudaHostAlloc cudaHostGetFlags
+    cudaHostRegister cudaHostUnregister cudaInitDevice cudaLaunchCooperativeKernel
+    cudaLaunchHostFunc cudaLaunchKernel cudaLaunchKernelExC cudaMalloc cudaMallocAsync
+    cudaMallocFromPoolAsync cudaMallocHost cudaMallocPitch cudaMemGetDefaultMemPool cudaMemGetInfo
+    cudaMemGetMemPool cudaMemPoolCreate cudaMemPoolDestroy cudaMemPoolGetAccess
     cudaMemPoolGetAttribute cudaMemPoolSetAccess cudaMemPoolSetAttribute cudaMemPoolTrimTo
     cudaMemSetMemPool cudaMemcpy cudaMemcpy2D cudaMemcpy2DAsync cudaMemcpyAsync cudaMemcpyFromSymbol
     cudaMemcpyFromSymbolAsync cudaMemcpyPeer cudaMemcpyPeerAsync cudaMemcpyToSymbol

@@ -95,6 +95,13 @@ cudaError_t cudaGetDeviceFlags(unsigned* flags) {
   return ENTRY(give(flags, cudaDeviceScheduleAuto));
 }
 
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
+  return ENTRY(runtime().current().call(LimitSet{.limit = limit, .value = value}));
+}
+cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
+  return ENTRY(give(value, runtime().current().call(LimitGet{.limit = limit}).value));
+}
+
 // These are preferences, which a device may ignore.
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache /*config*/) { return ENTRY(); }
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {

@@ -86,7 +86,9 @@
   CALL(PoolTrim, Nothing, behind_none)             \
   CALL(PoolSet, Nothing, behind_none)              \
   CALL(PoolGet, PoolValue, behind_none)            \
-  CALL(LaunchHost, Nothing, behind_stream)
+  CALL(LaunchHost, Nothing, behind_stream)         \
+  CALL(LimitSet, Nothing, behind_none)             \
+  CALL(LimitGet, LimitValue, only_asks)
 
 namespace gpucast::remote {
 
@@ -182,6 +184,18 @@ struct Opened {
 struct Open {};
 
 struct Ping {};
+
+// CUlimit: what kernels may use of the GPU's memory for stacks, printf() and malloc(), in bytes.
+struct LimitSet {
+  std::int32_t limit = 0;
+  std::uint64_t value = 0;
+};
+struct LimitValue {
+  std::uint64_t value = 0;
+};
+struct LimitGet {
+  std::int32_t limit = 0;
+};
 
 // Frees everything that the client has, once it is no longer in use.
 struct Reset {};

@@ -85,6 +85,24 @@ void Gpu::run(const Reset& /*call*/) {
 
 // ---- calls without state ----
 
+static CUlimit limit_of(std::int32_t asked) {
+  return enumerator(asked, CU_LIMIT_STACK_SIZE, CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
+}
+
+// Kernels' heap is memory of the client, which has a bound (--max-memory).
+void answer(Gpu& gpu, const LimitSet& call) {
+  const CUlimit limit = limit_of(call.limit);
+  if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && call.value > gpu.run(MemInfo{}).free)
+    throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
+  check(gpu.driver().cuCtxSetLimit(limit, call.value));
+}
+
+LimitValue answer(Gpu& gpu, const LimitGet& call) {
+  std::size_t value = 0;
+  check(gpu.driver().cuCtxGetLimit(&value, limit_of(call.limit)));
+  return {.value = value};
+}
+
 void answer(Gpu& gpu, const Memset& call) {
   gpu.require_held(call.to, extent(call.pitch, call.width, call.height));
   const Driver& driver = gpu.driver();
