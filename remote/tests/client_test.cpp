@@ -150,8 +150,10 @@ TEST_F(Client, EachDeviceKeepsTheLimitsThatWereSet) {
   EXPECT_OK(cudaDeviceSetLimit(cudaLimitStackSize, 4096));
   EXPECT_OK(cudaDeviceGetLimit(&value, cudaLimitStackSize));
   EXPECT_EQ(value, 4096U);
-  EXPECT_EQ(cudaDeviceSetLimit(cudaLimitMallocHeapSize, std::size_t{1} << 40),
-            cudaErrorMemoryAllocation);
+  for (const cudaLimit memory :
+       {cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize}) {
+    EXPECT_EQ(cudaDeviceSetLimit(memory, std::size_t{1} << 40), cudaErrorMemoryAllocation);
+  }
   EXPECT_EQ(cudaDeviceSetLimit(static_cast<cudaLimit>(7), 1), cudaErrorInvalidValue);
   ASSERT_OK(cudaSetDevice(0));
   EXPECT_OK(cudaDeviceGetLimit(&value, cudaLimitStackSize));

@@ -9,7 +9,7 @@
 
 namespace gpucast::remote {
 
-inline constexpr std::uint32_t protocol_version = 5;
+inline constexpr std::uint32_t protocol_version = 6;
 
 // A ring holds several pieces.
 inline constexpr std::size_t piece_ring_bytes = 8 * piece_bytes;  // of a connection, per direction

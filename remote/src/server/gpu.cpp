@@ -89,11 +89,18 @@ static CUlimit limit_of(std::int32_t asked) {
   return enumerator(asked, CU_LIMIT_STACK_SIZE, CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
 }
 
-// Kernels' heap is memory of the client, which has a bound (--max-memory).
+// Stacks and buffers of kernels take the GPU's memory, of which the client has a bounded share
+// (--max-memory): a size beyond what is left of it is refused.
 void answer(Gpu& gpu, const LimitSet& call) {
   const CUlimit limit = limit_of(call.limit);
-  if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && call.value > gpu.run(MemInfo{}).free)
-    throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
+  std::uint64_t most = gpu.run(MemInfo{}).free;
+  if (limit == CU_LIMIT_STACK_SIZE) {
+    const auto has = gpu.describe().attributes;
+    const int threads = has.at(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *
+                        has.at(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+    most /= static_cast<std::uint64_t>(std::max(threads, 1));
+  }
+  if (call.value > most) throw DriverError(CUDA_ERROR_OUT_OF_MEMORY);
   check(gpu.driver().cuCtxSetLimit(limit, call.value));
 }
 
