@@ -9,6 +9,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -50,6 +52,21 @@ Cells cells(const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes, cons
     log_seconds = seconds.array().log();
   }
   return {n, gpus, nodes, std::move(log_seconds), variance, VectorXd::Zero(count)};
+}
+
+// GPU counts, latency (s), s per byte, bytes of a step: see Network.
+using NetworkValues = std::tuple<VectorXd, VectorXd, VectorXd, double>;
+
+gpucast::fit::scaling::Network network(const NetworkValues& from) {
+  const auto& [gpus, latency, per_byte, bytes] = from;
+  if (latency.size() != gpus.size() || per_byte.size() != gpus.size())
+    throw std::invalid_argument("the network's arrays differ in length");
+  require_positive(gpus);
+  require_positive(latency);
+  require_positive(per_byte);
+  if (!std::ranges::is_sorted(gpus) || !(bytes >= 0) || !std::isfinite(bytes))
+    throw std::invalid_argument("the network's GPU counts ascend, and bytes are 0 or more");
+  return {gpus, latency, per_byte, bytes};
 }
 
 // Terms, growth of work, overlap, deviates, coefficients (seconds per unit of the shape), weight.
@@ -137,7 +154,8 @@ void bind_scaling(nb::module_& m) {
           "__init__",
           [](Mixture* self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,
              const VectorXd& seconds, const VectorXd& variance, const VectorXd& local,
-             const std::vector<ComponentValues>& components, double slope_error) {
+             const std::vector<ComponentValues>& components, double slope_error,
+             const NetworkValues& collective) {
             if (!(slope_error >= 0)) throw std::invalid_argument("a slope's error is 0 or more");
             std::vector<Component> list;
             list.reserve(components.size());
@@ -147,10 +165,11 @@ void bind_scaling(nb::module_& m) {
             if (local.size() != n.size() || !(local.array() >= 0).all())
               throw std::invalid_argument("variances are 0 or more, one a cell");
             measured.local = local;
+            measured.network = network(collective);
             new (self) Mixture(std::move(measured), std::move(list), slope_error);
           },
           "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a, "local"_a, "components"_a,
-          "slope_error"_a = 0.0)
+          "slope_error"_a = 0.0, "network"_a = NetworkValues{})
       .def_prop_ro(
           "components",
           [](const Mixture& self) {
@@ -212,8 +231,10 @@ void bind_scaling(nb::module_& m) {
   m.def(
       "fit_scaling",
       [](const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes, const VectorXd& seconds,
-         const VectorXd& variance, const VectorXd& repeated, unsigned threads) {
+         const VectorXd& variance, const VectorXd& repeated, unsigned threads,
+         const NetworkValues& collective) {
         Cells measured = cells(n, gpus, nodes, seconds, variance);
+        measured.network = network(collective);
         if (repeated.size() != 0 && repeated.size() != n.size())
           throw std::invalid_argument("repeated is one entry a cell");
         measured.repeated = repeated;
@@ -221,19 +242,21 @@ void bind_scaling(nb::module_& m) {
         return gpucast::fit::scaling::fit_scaling(measured, threads);
       },
       "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a, "repeated"_a = VectorXd(),
-      "threads"_a = 0U,
+      "threads"_a = 0U, "network"_a = NetworkValues{},
       "The mixture for measured cells: medians in s, and the variance of their logarithms that "
       "repetitions and rounding leave; repeated: 1 where repetitions agree on a cell, so that it "
       "is "
       "no mistake however unlike the others it is.");
   m.def(
       "scaling_shape",
-      [](const std::string& term, double n, double gpus, double nodes) {
+      [](const std::string& term, double n, double gpus, double nodes, double latency,
+         double per_byte) {
         const auto place = scaling::term_named(term);
         if (!place) throw std::invalid_argument("unknown term '" + term + "'");
-        return scaling::terms[*place].shape({n, gpus, nodes});
+        return scaling::terms[*place].shape(
+            {.n = n, .gpus = gpus, .nodes = nodes, .latency = latency, .per_byte = per_byte});
       },
-      "term"_a, "n"_a, "gpus"_a, "nodes"_a = 0.0,
+      "term"_a, "n"_a, "gpus"_a, "nodes"_a = 0.0, "latency"_a = 0.0, "per_byte"_a = 0.0,
       "The shape of a scaling term, which multiplies its coefficient, for work in proportion to "
       "n.");
   nb::dict terms;

@@ -288,6 +288,27 @@ TEST(Scaling, IsWhatItsComponentsSay) {
   EXPECT_NEAR(sum, 1, 1e-12);
 }
 
+// All-reduces are twelve times slower from 16 GPUs on than among the 8 that were timed.
+TEST(Scaling, FollowsTheNetworkThatWasMeasured) {
+  const Network network{VectorXd{{2, 4, 8, 16, 64}}, VectorXd{{1e-5, 2e-5, 3e-5, 8e-5, 12e-5}},
+                        VectorXd{{1e-11, 1.5e-11, 1.75e-11, 2e-10, 2.1e-10}}, 1e9};
+  EXPECT_EQ(network.at(1, network.latency), 0);
+  EXPECT_DOUBLE_EQ(network.at(32, network.latency), 10e-5);  // half way in ln N
+  EXPECT_EQ(network.at(128, network.per_byte), 2.1e-10);
+  const auto training = [&](double n, double gpus) {
+    return .05 + 1e-3 * n / gpus + 1e9 * network.at(gpus, network.per_byte);
+  };
+  Cells cells = cells_of({512}, {1, 2, 4, 8}, training);
+  const Cells at = cells_of({512}, {16, 64}, training);
+  EXPECT_GT(errors(fit_scaling(cells, 1), at).minCoeff(), .3);
+  cells.network = network;
+  const Mixture mixture = fit_scaling(cells, 1);
+  EXPECT_LT(errors(mixture, at).maxCoeff(), .15);
+  // The network knows other nodes, which are an additional deviation otherwise.
+  const AveragedForecast forecast = mixture.forecast(at, 1);
+  EXPECT_LT(std::log(forecast.high[0] / forecast.low[0]), 1);
+}
+
 // If the law's slope is as uncertain as slopes of programs are about -1, it contributes half of the
 // forecast's slope.
 TEST(Scaling, DrawsALawThatWasWrongHalfWayToWhereAllScales) {

@@ -15,7 +15,7 @@ std::size_t place(std::string_view name) { return term_named(name).value_or(term
 // 64 elements on 8 GPUs in 8 nodes: domains of 8 elements, surfaces of 4, edges of 2, half of their
 // faces cut; a node's domain is its GPU's.
 TEST(ScalingTerms, HaveTheirShapes) {
-  const Scale step{.n = 64, .gpus = 8, .nodes = 8};
+  const Scale step{.n = 64, .gpus = 8, .nodes = 8, .latency = 2e-5, .per_byte = 1e-11};
   const std::map<std::string_view, double> expected{
       {"work", 8},       {"dedicated", 64.0 / 7},
       {"whole", 64},     {"start", 1},
@@ -29,7 +29,8 @@ TEST(ScalingTerms, HaveTheirShapes) {
       {"host", 64},      {"crossing", 1},
       {"network", 2},    {"jitter", 8 * (std::pow(8.0, .25) - 1)},
       {"stages", 12},    {"gather", 56},
-      {"alltoall", 7}};
+      {"alltoall", 7},   {"collective", 1e-11},
+      {"rounds", 2e-5}};
   for (const Term& term : terms) {
     ASSERT_TRUE(expected.contains(term.name)) << term.name << " has no value here";
     EXPECT_NEAR(term.shape(step), expected.at(term.name), 1e-12) << term.name;

@@ -24,7 +24,9 @@ def test_every_term_has_a_row_and_its_part() -> None:
 def test_a_shape_is_that_of_the_code(term: str, n: float, gpus: int, nodes: int) -> None:
     names = {
         "n": n, "N": gpus, "nodes": nodes, "f": lambda size: size, "log2": math.log2,
-        "sqrt": math.sqrt, "max": max,
+        "sqrt": math.sqrt, "max": max, "latency": 2e-5, "per_byte": 1e-11,
     }  # fmt: skip
     expected = float(eval(ROWS[term][0], {"__builtins__": {}}, names))
-    assert _core.scaling_shape(term, n, gpus, nodes) == pytest.approx(expected, rel=1e-12)
+    assert _core.scaling_shape(term, n, gpus, nodes, 2e-5, 1e-11) == pytest.approx(
+        expected, rel=1e-12
+    )

@@ -62,6 +62,8 @@ double largest_share_of_unseen(std::size_t term, const model::scaling::Form& for
   for (Eigen::Index i = 0; i < cells.size(); ++i) {
     auto scale = cells.scale(i, form.growth);
     scale.gpus *= 4;
+    scale.latency = cells.network.at(scale.gpus, cells.network.latency);
+    scale.per_byte = cells.network.at(scale.gpus, cells.network.per_byte);
     const double seconds = std::exp(cells.log_seconds[i]) / 2;
     largest = std::max(largest, model::scaling::terms[term].shape(scale) / seconds);
   }
@@ -78,6 +80,12 @@ Prior prior_of(const model::scaling::Form& form, const Shapes& shapes, const Cel
     const double beyond = model::scaling::overlaps[form.overlap].beyond;
     if (beyond > 0 && Priors::leads(term)) share = {-std::log(beyond), priors.beyond_log_sd};
     const double largest = shapes.value.col(k).cwiseProduct(rate).maxCoeff();
+    if (term == Priors::collective_term && cells.network.bytes > 0) {
+      prior.mean[k] = std::log(cells.network.bytes);
+      prior.precision[k] = 1 / (priors.bytes_log_sd * priors.bytes_log_sd);
+      prior.log_sd += std::log(priors.bytes_log_sd);
+      continue;
+    }
     prior.mean[k] = share.log_median -
                     std::log(largest > 0 ? largest : largest_share_of_unseen(term, form, cells));
     prior.precision[k] = 1 / (share.log_sd * share.log_sd);

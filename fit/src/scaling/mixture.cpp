@@ -15,7 +15,8 @@ namespace {
 Beyond beyond(const Cells& cells) {
   if (cells.size() == 0) throw std::invalid_argument("a mixture needs cells");
   const bool known = (cells.nodes.array() > 0).all();
-  return {cells.gpus.minCoeff(), cells.gpus.maxCoeff(), known ? cells.nodes.maxCoeff() : 0};
+  return {cells.gpus.minCoeff(), cells.gpus.maxCoeff(), known ? cells.nodes.maxCoeff() : 0,
+          cells.network.bytes > 0 ? cells.network.gpus.maxCoeff() : 0};
 }
 
 }  // namespace
@@ -187,7 +188,8 @@ Mixture::Off Mixture::off_beyond(const Cells& at) const {
 
 AveragedForecast Mixture::forecast(const Cells& all, unsigned threads, bool medians_only) const {
   const auto piece = [&](Eigen::Index first, Eigen::Index count, AveragedForecast& into) {
-    const Cells at = all.some(Eigen::seqN(first, count));
+    Cells at = all.some(Eigen::seqN(first, count));
+    at.network = cells_.network;
     std::vector<Predicted> predicted;
     Eigen::VectorXd mean = Eigen::VectorXd::Zero(count);
     Prediction prediction(*this, at, false);
@@ -215,7 +217,8 @@ AveragedForecast Mixture::forecast(const Cells& all, unsigned threads, bool medi
   return forecast_in_pieces(all.size(), threads, piece);
 }
 
-Eigen::MatrixXd Mixture::draws(const Cells& at, Eigen::Index count, std::uint64_t seed) const {
+Eigen::MatrixXd Mixture::draws(Cells at, Eigen::Index count, std::uint64_t seed) const {
+  at.network = cells_.network;
   Prediction prediction(*this, at, true);
   const auto [by_slope, by_node] = off_beyond(at);
   const bool reaches_beyond = (at.gpus.array() > cells_.gpus.maxCoeff()).any();

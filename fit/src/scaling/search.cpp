@@ -214,6 +214,7 @@ double log_odds(const Form& form, const model::scaling::Extent& measured) {
     sum += model::scaling::terms[term].odds;
     if (term == Priors::ring_term && measured.largest_gpus <= priors.few_gpus)
       sum += priors.ring_odds_few_gpus;
+    if (term == Priors::collective_term && measured.bytes_known) sum += priors.odds_of_stated_bytes;
     if (term == Priors::host_term) {
       sum += priors.host_odds_by_gpus * std::max(0.0, std::log(measured.largest_gpus / 8));
       if (static_cast<double>(measured.sizes) < priors.few_sizes) sum += priors.host_odds_few_sizes;

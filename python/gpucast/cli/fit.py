@@ -54,6 +54,10 @@ def command(
     output: Path | None = options.MODEL_OUTPUT,
     replicates: int | None = option("Bootstrap refits (default: 100; of a form named 400).", min=0),
     seed: int = option("Seed of folds and bootstrap.", default=SEED, min=0),
+    bytes_per_step: float | None = option(
+        "Bytes that a step exchanges by the collective whose nccl-tests or OSU table is in DATA "
+        "too (all-reduce of gradients: 2 or 4 a parameter)."
+    ),
     explain: bool = options.EXPLAIN,
     json: bool = options.JSON,
     force: bool = options.FORCE,
@@ -76,7 +80,15 @@ def command(
         how = {"memory": selection.memory, "method": method, "replicates": count, "seed": seed}
         _fit_transfers(chosen, explain=explain, json=json, output=output, **how)
         return
-    fitted = fit(dataset, selection, method=method, model=model, replicates=replicates, seed=seed)
+    fitted = fit(
+        dataset,
+        selection,
+        method=method,
+        model=model,
+        replicates=replicates,
+        seed=seed,
+        bytes_per_step=bytes_per_step,
+    )
     if output is not None:
         fitted.save(output, force=force)
     tell_fit(fitted.remarks, fitted.notes, explain=explain)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpucast import _core
 from gpucast.data.records import Phases, Step
 from gpucast.fitting.sample_variance import undisturbed
-from gpucast.model.mixtures import DISPUTED, MeasuredParts
+from gpucast.model.mixtures import DISPUTED, MeasuredParts, Network, columns_of
 from gpucast.util.order_statistics import disagreeing, own_deviation
 from gpucast.util.remarks import Kind, Remark, remark
 from gpucast.util.units import duration, gpus_in_words, number
@@ -33,7 +33,8 @@ _NAMED = 3
 class Cells:
     """Measured cells as arrays of one length: see ``MeasuredCells``. ``traced`` tells whether a
     cell's time comes from a trace, call by call; ``within`` is the standard deviation of ln of a
-    single sample around its cell, None if no cell has several."""
+    single sample around its cell, None if no cell has several; ``network`` is that of the
+    program."""
 
     n: Array
     gpus: Array
@@ -43,6 +44,7 @@ class Cells:
     repetitions: NDArray[np.int64]
     traced: NDArray[np.bool_]
     within: float | None
+    network: Network | None = None
 
     def where(self, keep: NDArray[np.bool_]) -> Cells:
         """Return the cells for which ``keep`` is true."""
@@ -64,6 +66,7 @@ class Cells:
             self.variance,
             agreed.astype(np.float64),
             threads=1,
+            network=columns_of(self.network),
         )
 
 

@@ -16,6 +16,7 @@ from gpucast.data.selection import ANY, SelectionArguments, StepSelection
 from gpucast.errors import InputError
 from gpucast.fitting.candidates import Candidate, Curves, candidates, routes_of
 from gpucast.fitting.mixture import Choice, by_evidence
+from gpucast.fitting.network import network_apart
 from gpucast.fitting.problem import Problem, transfer_observations
 from gpucast.fitting.scaling import common, fit_scaling, nearer
 from gpucast.fitting.selection import problem_of
@@ -78,13 +79,15 @@ def fit(
     model: str = "auto",
     replicates: int | None = None,
     seed: int = 1,
+    bytes_per_step: float | None = None,
     **choice: Unpack[SelectionArguments],
 ) -> Model:
     """Fit the step time of one program on one path.
 
     Steps of our own programs, which state a schedule, are fitted jointly with transfers and
     launches by terms that describe these programs; steps of any other program are fitted by scaling
-    forms.
+    forms. Collectives of nccl-tests or OSU beside the steps of another program tell what its
+    exchange takes on the GPU counts that they were timed on.
 
     Args:
         data: records (see ``gpucast.load``), or a data frame or file as for ``gpucast.read``.
@@ -95,6 +98,8 @@ def fit(
         replicates: number of bootstrap refits for intervals of parameters and, if a form is named,
             of forecasts; 0: none. The default depends on ``model``.
         seed: seed of folds and bootstrap; the same seed gives the same result.
+        bytes_per_step: bytes that a step exchanges by the collective beside its steps; None: not
+            known.
         choice: fields of the selection: path, schedule, kernel, machine, memory, block, graph,
             boundary, program, case.
 
@@ -105,8 +110,14 @@ def fit(
     if replicates is None:
         replicates = OF_PARAMETERS if model == "auto" else REPLICATES
     check_sampling(replicates, seed)
-    data = dataset_of(data)
+    data, network = network_apart(dataset_of(data), bytes_per_step)
     problem = problem_of(data, replace(selection, **choice), method=method)
+    problem.network = network
+    if network is not None and (problem.schedule is not None or model not in ("auto", SCALING)):
+        raise InputError(
+            f"{network.program} tells nothing about our own programs' terms; leave it out",
+            file=data.name,
+        )
     if not problem.steps:
         raise InputError("there are no steps to fit", file=data.name)
     forecaster = _fitted(problem, model, replicates, seed)
@@ -124,7 +135,7 @@ def _fit_energy(problem: Problem) -> dict[str, Any] | None:
     ]
     if not steps:
         return None
-    metered = replace(problem.steps_alone(), steps=steps, remarks=[], notes=[])
+    metered = replace(problem.steps_alone(), steps=steps, network=None, remarks=[], notes=[])
     return fit_scaling(metered, look_ahead=False).content
 
 

@@ -16,6 +16,7 @@ from gpucast.data.selection import StepSelection
 from gpucast.data.vocabulary import ObservationKind
 from gpucast.data.workload import Workload
 from gpucast.model.content import Domain, FittedSteps
+from gpucast.model.mixtures import Network
 from gpucast.model.values import Gpu
 from gpucast.util.remarks import Remark
 
@@ -51,6 +52,7 @@ class Problem:
         cores, sms, block: cores and multiprocessors of a GPU, threads of the timed kernel's blocks;
             0 if not known.
         largest_k: most threads that a core can hold resident.
+        network: the network of the program, as collectives beside its steps measured it.
         remarks: remarks that users need to know.
         notes: lines that affect no answer, such as models that could not be tried.
     """
@@ -68,6 +70,7 @@ class Problem:
     sms: int = 0
     block: int = 0
     largest_k: int = LARGEST_K
+    network: Network | None = None
     remarks: list[Remark] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

@@ -33,7 +33,7 @@ from gpucast.model.intervals import Z90
 from gpucast.model.mixtures import MeasuredCells, Scaling, ScalingComponent
 from gpucast.model.values import Gpu, now
 from gpucast.util.remarks import Kind, Remark, once, remark
-from gpucast.util.units import number
+from gpucast.util.units import number, percent
 
 # Quantile of Student's t with the core's 8 degrees of freedom for a two-sided 90 % interval.
 _T90 = 1.8595480375
@@ -65,7 +65,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
     """
     notes = list(problem.notes)
     unshared = _unshared(problem)
-    cells = cells_of(problem.steps)
+    cells = replace(cells_of(problem.steps), network=problem.network)
     if cells.n.size > MOST_CELLS:
         notes.append(
             f"{cells.n.size} cells: fitted to {MOST_CELLS} of them, even over GPU counts and sizes"
@@ -86,6 +86,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
         *_unlike(fitted, cells),
         *([suspect.question()] if suspect is not None else []),
         *ahead.remarks(),
+        *_exchange(fitted, cells),
     ]
     quality = _quality(fitted, cells)
     quality.held_out_gpus_error, quality.held_out_n_error = ahead.gpus, ahead.n
@@ -146,6 +147,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
             # does.
             slope_error=ahead.slope_error if suspect is None else 0.0,
             per_node=None if suspect is None else suspect.gpus,
+            network=problem.network,
             parts=parts_of(steps),
             components=components,
         ),
@@ -172,6 +174,21 @@ def _unshared(problem: Problem) -> str | None:
             field="gpus",
         )
     return stated.name
+
+
+def _exchange(fitted: _core.Scaling, cells: Cells) -> list[Remark]:
+    """Return a remark on what the network's measurement says about the steps."""
+    network = cells.network
+    if network is None:
+        return []
+    weight = sum(part[-1] for part in fitted.components if "collective" in part[0])
+    text = (
+        f"exchange follows {network.program}, timed on {network.gpus[0]} to {network.gpus[-1]} "
+        f"GPUs, in forms with {percent(weight)} of the weight"
+    )
+    if network.bytes is None:
+        text += "; --bytes-per-step states how much a step exchanges, which narrows forecasts"
+    return [remark(Kind.ASSUMED, text, about="network")]
 
 
 def _thin(cells: Cells, *, traced: bool, unshared: str | None) -> list[Remark]:
@@ -379,8 +396,9 @@ def nearer(problem: Problem, scaling: Model, fit_terms: Callable[[Problem, bool]
     largest GPU count and sizes better. ``fit_terms`` fits the terms, with bootstrap replicates or
     without.
     """
-    if not _is_of_all_pairs(scaling) or scaling.lone_gpus is not None:
-        return scaling  # our terms would imply a dependence on N that was not measured
+    measured = problem.network is not None
+    if measured or not _is_of_all_pairs(scaling) or scaling.lone_gpus is not None:
+        return scaling  # our terms would imply another dependence on N than the measured one
     paper = replace(problem, selection=replace(problem.selection, schedule=_SCHEDULE))
     by_terms: list[float] = []
     by_scaling: list[float] = []

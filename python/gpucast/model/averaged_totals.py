@@ -16,6 +16,7 @@ from gpucast.model.engine import SEED, Engine, Measured, Times
 from gpucast.model.facts import Fitted
 from gpucast.model.intervals import Z90, Array, Factors, shares_of, step_factors
 from gpucast.model.joint import DRAWS, joint_draws, shuffled
+from gpucast.model.mixtures import columns_of
 
 # Correlation length of parts' deviations in ln n and ln N, and the weight of no deviation.
 _PARTS_LENGTH = 0.5
@@ -48,8 +49,12 @@ class AveragedTotals(Engine):
         }
         self._seed = zlib.crc32(columns["seconds"].tobytes())
         components = [tuple(vars(component).values()) for component in fitted.scaling.components]
-        slope_error = fitted.scaling.slope_error
-        self.core = _core.Scaling(**columns, components=components, slope_error=slope_error)
+        self.core = _core.Scaling(
+            **columns,
+            components=components,
+            slope_error=fitted.scaling.slope_error,
+            network=columns_of(fitted.scaling.network),
+        )
 
     def _nodes_of(self, gpus: Array) -> Array:
         """Return the number of nodes for these GPU counts; 0 if nodes are not known."""

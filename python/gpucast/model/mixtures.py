@@ -178,6 +178,42 @@ class MeasuredParts:
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
+class Network:
+    """A collective as it was measured on the program's network, one entry per GPU count.
+
+    Attributes:
+        program: what measured it.
+        gpus: GPU counts, ascending.
+        latency: time of the smallest collective (s).
+        per_byte: time of the largest, divided by its bytes (s).
+        bytes: bytes that the program exchanges so in a step; None: not known.
+    """
+
+    program: str
+    gpus: list[Count]
+    latency: list[Positive]
+    per_byte: list[Positive]
+    bytes: Positive | None = field(default=None, metadata={"omit": True})
+
+    def __post_init__(self) -> None:
+        if not len(self.gpus) == len(self.latency) == len(self.per_byte) > 0:
+            raise ValueError("a network has one latency and one time per byte for each GPU count")
+        if self.gpus != sorted(set(self.gpus)):
+            raise ValueError("a network's GPU counts ascend")
+
+
+def columns_of(network: Network | None) -> tuple[Array, Array, Array, float]:
+    """Return a network's columns, empty if there is none, and its bytes (0: not known), in the
+    core's order."""
+    if network is None:
+        return np.empty(0), np.empty(0), np.empty(0), 0.0
+    gpus, latency, per_byte = (
+        np.array(column, np.float64) for column in (network.gpus, network.latency, network.per_byte)
+    )
+    return gpus, latency, per_byte, network.bytes or 0.0
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
 class Scaling:
     """The mixture of a scaling model.
 
@@ -192,6 +228,7 @@ class Scaling:
         slope_error: sd of d ln T / d ln N beyond the measured GPU counts, from the excess error of
             the fit without the largest count.
         per_node: GPUs per node as suggested by the times, if not stated; else None.
+        network: the measured network; None: none was.
     """
 
     unit: str | None = None
@@ -201,6 +238,7 @@ class Scaling:
     doubts: list[str] = field(default_factory=list, metadata={"omit": True})
     slope_error: NotNegative = 0.0
     per_node: Count | None = field(default=None, metadata={"omit": True})
+    network: Network | None = field(default=None, metadata={"omit": True})
     cells: MeasuredCells
     parts: MeasuredParts | None = field(default=None, metadata={"omit": True})
     components: list[ScalingComponent]

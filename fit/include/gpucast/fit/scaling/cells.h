@@ -2,12 +2,36 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include "gpucast/model/scaling/catalogue.h"
 
 namespace gpucast::fit::scaling {
+
+// What a collective takes among N GPUs, as it was measured. One entry per N, ascending; none: it
+// was not.
+struct Network {
+  Eigen::VectorXd gpus;
+  Eigen::VectorXd latency;   // s of the smallest
+  Eigen::VectorXd per_byte;  // s, of the largest
+  double bytes = 0;          // of a step; 0: not stated
+
+  bool measured() const { return gpus.size() > 0; }
+
+  // A column at N: linear in ln N between the counts, otherwise that of the nearest; 0 for N = 1.
+  double at(double count, const Eigen::VectorXd& column) const {
+    if (!measured() || count <= 1) return 0;
+    const auto above = std::lower_bound(gpus.begin(), gpus.end(), count) - gpus.begin();
+    if (above == 0) return column[0];
+    if (above == gpus.size()) return column[above - 1];
+    const double share =
+        std::log(count / gpus[above - 1]) / std::log(gpus[above] / gpus[above - 1]);
+    return column[above - 1] + share * (column[above] - column[above - 1]);
+  }
+};
 
 // One entry per cell; n, gpus and seconds are above 0.
 struct Cells {
@@ -18,6 +42,7 @@ struct Cells {
   Eigen::VectorXd variance;     // of the median, from repetitions and rounding
   Eigen::VectorXd local;        // 0 unless the cell is unlike all others: its own variance
   Eigen::VectorXd repeated{};   // 1: repetitions agree on it; empty: none was repeated
+  Network network{};
 
   Eigen::Index size() const { return n.size(); }
   double largest_size() const { return n.maxCoeff(); }
@@ -31,7 +56,8 @@ struct Cells {
             log_seconds(at),
             variance(at),
             local(at),
-            repeated.size() > 0 ? Eigen::VectorXd(repeated(at)) : repeated};
+            repeated.size() > 0 ? Eigen::VectorXd(repeated(at)) : repeated,
+            network};
   }
 
   // Whether a cell may be a mistake: it was timed once, and others lie on both sides of it. A
@@ -52,7 +78,12 @@ struct Cells {
   }
 
   model::scaling::Scale scale(Eigen::Index at, std::size_t growth) const {
-    return {n[at], gpus[at], nodes[at], &model::scaling::growths[growth]};
+    return {n[at],
+            gpus[at],
+            nodes[at],
+            &model::scaling::growths[growth],
+            network.at(gpus[at], network.latency),
+            network.at(gpus[at], network.per_byte)};
   }
 
   model::scaling::Extent extent() const {
@@ -72,7 +103,9 @@ struct Cells {
             .least_gpus = *counts.begin(),
             .largest_gpus = *counts.rbegin(),
             .shares_differ = share.maxCoeff() > 1.3 * share.minCoeff(),
-            .several_nodes = known && (nodes.array() != nodes[0]).any()};
+            .several_nodes = known && (nodes.array() != nodes[0]).any(),
+            .network = network.measured(),
+            .bytes_known = network.bytes > 0};
   }
 };
 

@@ -57,7 +57,7 @@ class Mixture {
   Eigen::VectorXd medians(const Cells& at, unsigned threads) const;
 
   // `count` draws of the expected ln T of all cells together, a row each.
-  Eigen::MatrixXd draws(const Cells& at, Eigen::Index count, std::uint64_t seed) const;
+  Eigen::MatrixXd draws(Cells at, Eigen::Index count, std::uint64_t seed) const;
 
  private:
   // Common data of components with the same deviates.

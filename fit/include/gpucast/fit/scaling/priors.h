@@ -43,6 +43,10 @@ struct Priors {
   double ring_odds_few_gpus = 1.5;
   double few_gpus = 8;
 
+  // Stated bytes of a step, which packing and several collectives may change.
+  double bytes_log_sd = .2;
+  double odds_of_stated_bytes = 3;
+
   // d ln T / d ln N beyond the measured GPU counts: the root mean square of its distance from -1,
   // ideal scaling, in the tables from which the priors were chosen.
   double slope_sd = .5;
@@ -68,6 +72,7 @@ struct Priors {
   static constexpr std::size_t whole_term = model::scaling::term_named("whole").value();
   static constexpr std::size_t local_term = model::scaling::term_named("local").value();
   static constexpr std::size_t shared_term = model::scaling::term_named("shared").value();
+  static constexpr std::size_t collective_term = model::scaling::term_named("collective").value();
   static constexpr std::size_t ring_term = model::scaling::term_named("ring").value();
   static constexpr std::size_t host_term = model::scaling::term_named("host").value();
 };

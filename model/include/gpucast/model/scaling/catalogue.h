@@ -39,6 +39,10 @@ struct Scale {
   double gpus = 1;   // N
   double nodes = 0;  // 0: not known
   const Growth* growth = growths.data();
+  // A collective among the N GPUs, as the network was measured: s of the smallest, and s per byte
+  // of the largest; 0: not measured.
+  double latency = 0;
+  double per_byte = 0;
 
   // Work of the whole step in arbitrary units.
   double work() const {
@@ -59,6 +63,8 @@ struct Extent {
   double largest_gpus = 1;
   bool shares_differ = false;  // whether n / N varies by more than a factor of 1.3
   bool several_nodes = false;  // whether node counts are known and differ
+  bool network = false;        // whether collectives were measured
+  bool bytes_known = false;    // and the bytes of a step are stated
 };
 
 // The catalogue of scaling terms, which make up the steps of a program that is known only by its
@@ -250,6 +256,17 @@ inline constexpr std::array terms{
          .part = Part::com, .place = Place::beside, .odds = -2.0,
          .shape = [](const Scale& s) { return s.n * (s.gpus - 1) / s.gpus; },
          .offered = with_differing_shares},
+    // B t(N): a collective of B bytes whatever N, which the network was measured to take t(N)
+    // seconds a byte for, at the N of a step: the all-reduce of data-parallel training.
+    Term{.name = "collective", .summary = "bytes exchanged as fast as the network was measured to",
+         .part = Part::com, .place = Place::beside, .odds = 1,
+         .shape = [](const Scale& s) { return s.per_byte; },
+         .offered = [](const Extent& m) { return m.network; }},
+    // t_0(N): the measured time of the smallest collective, once or several times a step.
+    Term{.name = "rounds", .summary = "collectives of hardly a byte, as slow as they were measured",
+         .part = Part::com, .place = Place::after, .odds = 0,
+         .shape = [](const Scale& s) { return s.latency; },
+         .offered = [](const Extent& m) { return m.network; }},
 };
 // clang-format on
 
