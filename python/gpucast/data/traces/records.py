@@ -251,7 +251,7 @@ def _understood(found: Observed) -> str:
 
 
 def _options(command: Sequence[str]) -> dict[str, str]:
-    """Options of a command line with their values, ``--n 4096`` or ``--n=4096``."""
+    """Return the options of a command line with their values: ``--n 4096`` or ``--n=4096``."""
     options: dict[str, str] = {}
     for word, following in itertools.pairwise([*command, ""]):
         name, is_set, value = word.partition("=")
@@ -261,8 +261,8 @@ def _options(command: Sequence[str]) -> dict[str, str]:
 
 
 def _evenly(seconds: NDArray[np.float64]) -> list[float]:
-    """The steps that are kept, in order of time: evenly chosen from the sorted ones, so that the
-    median stays."""
+    """Return the steps that are kept, in order of time: evenly chosen from the sorted ones, so that
+    the median stays."""
     if seconds.size <= MOST_SAMPLES:
         return [float(value) for value in seconds]
     places = (2 * np.arange(MOST_SAMPLES) + 1) * seconds.size // (2 * MOST_SAMPLES)
