@@ -1,4 +1,4 @@
-"""Measured cells of a program of which only step times are known."""
+"""Measured cells of a program that is known by its step times only."""
 
 from __future__ import annotations
 

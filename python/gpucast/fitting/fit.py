@@ -271,8 +271,8 @@ def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> No
 def _require_observations(
     problem: Problem, observations: _core.Observations, fitted: _core.Fit, choice: Choice
 ) -> None:
-    """Remark, or refuse, that there are as many quantities as observations, so that the noise is
-    not known. Forms with priors can still forecast, with wide intervals.
+    """Warn, or refuse, if there are as many quantities as observations, so that the noise is not
+    known. Forms with priors can still forecast, with wide intervals.
 
     Raises:
         InputError: the form was named and has no priors.

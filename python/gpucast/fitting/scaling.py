@@ -1,4 +1,4 @@
-"""Fits a program of which only step times are known (``gpucast.model.averaged_totals``)."""
+"""Fits a program that is known by its step times only (``gpucast.model.averaged_totals``)."""
 
 from __future__ import annotations
 

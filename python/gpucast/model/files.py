@@ -25,8 +25,8 @@ _MAKES_ONE = "gpucast fit DATA -o MODEL.json makes one"
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a model, by its first bytes; if it cannot be read or is damaged, by its
-    ending."""
+    """Return whether a file is a model, by its first bytes, or by its ending if it cannot be read
+    or is damaged."""
     name = os.fspath(path)
     if name in reconstructed_files():
         return True
