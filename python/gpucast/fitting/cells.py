@@ -237,7 +237,7 @@ def settled(
         if not disputed[at]:
             text += f": their median counts, {duration(cells.seconds[at])}"
         elif expected is None:
-            text += ": that cell is next to not known; measure it again"
+            text += ": the time of that cell is hardly known; measure it again"
         else:
             away = np.abs(np.log(times / expected[at]))
             nearest = int(np.argmin(away))

@@ -166,8 +166,8 @@ def _unshared(problem: Problem) -> str | None:
     if len(counts) > 1:
         listed = ", ".join(map(str, counts))
         raise InputError(
-            f"{stated.name} is not divided among GPUs, and here are {listed} GPUs; fit each "
-            "count alone, by files of its own",
+            f"{stated.name} is not divided among GPUs, and there are {listed} GPUs; fit each "
+            "count separately, from files of its own",
             file=problem.dataset.name,
             field="gpus",
         )

@@ -49,8 +49,8 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     name = os.fspath(path)
     if Path(path).exists() and is_trace(path):
         raise InputError(
-            "is a trace, not a model: gpucast fit makes one of traces of several sizes; of one "
-            "trace on another path gpucast what-if answers",
+            "is a trace, not a model: gpucast fit makes one from traces of several sizes; "
+            "gpucast what-if forecasts one trace on another path",
             file=name,
         )
     try:
@@ -61,7 +61,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     except OSError as error:
         raise from_os_error(error, path) from error
     except UnicodeDecodeError as error:
-        raise InputError("is no UTF-8 text, so no model file", file=name) from error
+        raise InputError("is not a model file: it is not UTF-8 text", file=name) from error
     except json.JSONDecodeError as error:
         _refuse_data(text, name)
         raise InputError(

@@ -320,8 +320,8 @@ def time_ratio(
     for kind in (own, other):
         if kind.name not in calibrated:
             raise InputError(
-                f"no bundled timing is of {kind.name}: nothing calibrates it; time cells there and "
-                "fit --update",
+                f"no bundled timing is of {kind.name}: forecasts for it cannot be calibrated; "
+                "time cells there and fit --update",
                 field="--kind",
             )
     precision = families[like] if like else "fp32"
@@ -379,7 +379,7 @@ def on_kind(
     if fitted_on is None and (named := kind_of(model.machine.id)):
         fitted_on = named.name  # the machine is named after its GPUs
     if fitted_on is None:
-        raise InputError("which kind the model was fitted on is not said", field="--from-kind")
+        raise InputError("the kind of GPU of the fitted steps is not stated", field="--from-kind")
     own, other = kind_named(fitted_on, "--from-kind"), kind_named(kind)
     if from_kind and model.machine.name and own != kind_named(model.machine.name, "--from-kind"):
         raise InputError(
@@ -391,7 +391,7 @@ def on_kind(
     for name, data in (further or {}).items():
         third = kind_named(name, "--further")
         if third in (own, other) or third.name in known:
-            what = "--cells are for that" if third == other else "each further kind is told once"
+            what = "--cells are for that" if third == other else "state each further kind once"
             raise InputError(f"{third.name}: {what}", field="--further")
         known[third.name] = _measured_ratio(model, data)
     ratio = time_ratio(own, other, like, known)
@@ -460,19 +460,19 @@ def _rests_on(model: Model, own: GpuKind, other: GpuKind, ratio: Ratio) -> list[
     rest = (
         "; host work and communication are taken as equal"
         if model.knows_parts
-        else "; what does not grow with n may not change so"
+        else "; the part that does not grow with n may change differently"
     )
     texts = [
         f"{part} on {other.name} is taken as {percent(float(np.exp(ratio.mean)), 0)} (90 %: {low} "
         f"to {high}) of that on {own.name}, from timings of "
         f"{ratio.family or 'programs of all families (--like says which)'}{rest}: a cell timed "
-        "there says more"
+        "there tells more"
     ]
     most = model.most_per_gpu
     if other.memory < own.memory and most is not None:
         fits = most * other.memory / own.memory
         texts.append(
-            f"{other.name} has {other.memory / 1e9:.0f} GB, {own.name} {own.memory / 1e9:.0f} GB: "
-            f"more than n = {number(fits)} a GPU was measured on no such memory"
+            f"{other.name} has {other.memory / 1e9:.0f} GB, {own.name} has {own.memory / 1e9:.0f} "
+            f"GB: more than n = {number(fits)} per GPU was not measured with that much memory"
         )
     return texts

@@ -28,7 +28,7 @@ OTHER_KIND = 1.0
 UNLIKELY = 3.0
 """Deviation, in standard deviations, that is unlikely between machines of one kind."""
 
-_FIT_ALONE = "a fit to cells of its own, over sizes and counts, says more than an update"
+_FIT_ALONE = "a fit to its own cells, over sizes and counts, tells more than an update"
 
 FARTHEST = 10.0
 """Times that differ by a larger factor belong to another program, or have another unit."""
@@ -119,7 +119,7 @@ def _unlike(prior: Array, parts: Array, seconds: Array, variance: Array) -> str 
     if np.median(np.abs(off) / spread) < UNLIKELY:
         return None
     times = float(np.exp(np.median(off)))
-    return f"steps take {times:.3g} times as long: by that another kind of GPU; {_FIT_ALONE}"
+    return f"steps take {times:.3g} times as long, as on another kind of GPU; {_FIT_ALONE}"
 
 
 def steps_of_kind(about: StepSelection, data: Dataset, selection: StepSelection) -> list[Step]:

@@ -314,8 +314,8 @@ def of_utilization(text: str) -> str | None:
         return None
     return (
         "holds GPU utilization, which does not tell step times: a GPU may be busy in slow steps, "
-        "too; needed are the size n, the GPU count and the time of a step, or steps or samples a "
-        "second, as the program's own log has them"
+        "too; take the size n, the GPU count and the time of a step, or steps or samples a second, "
+        "from the program's own log"
     )
 
 

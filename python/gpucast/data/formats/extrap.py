@@ -132,7 +132,7 @@ def _imported(samples: Iterable[Sample], file: str, options: Options) -> Importe
         entries.append(entry(options, value, file=file, line=line))
     if not entries:
         there = ", ".join(others) or "none"
-        raise InputError(f"holds no step times: metric seconds or time; there are: {there}",
+        raise InputError(f"holds no step times (metric seconds or time); there are: {there}",
                          file=file)  # fmt: skip
     for metric, count in others.items():
         text = f"metric {metric!r} ({count} values) is not a time in seconds and was left out"

@@ -113,7 +113,7 @@ def read_files(
     several.warnings += _left_out(failed)
     if repeated:
         file, owner = repeated[0]
-        many = f"{len(repeated)} files hold runs of others, as " if len(repeated) > 1 else ""
+        many = f"{len(repeated)} files repeat runs of others, such as " if len(repeated) > 1 else ""
         several.notes.append(f"{many}{file}: the same runs as {owner}: left out")
     if paths and not any(file_read.imported.entries for file_read in several.read):
         reason = (*several.warnings, *several.notes, "no runs")[0]

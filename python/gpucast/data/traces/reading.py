@@ -217,8 +217,8 @@ def _check_kinds(phases: pd.DataFrame, place: Place) -> None:
     unknown = sorted(set(phases["full"].tolist()) - set(KNOWN))
     if unknown:
         raise place.error(
-            f"has phases of kind {unknown[0]}, where this gpucast knows 0, 1 and 2: record the "
-            "program again with it",
+            f"has phases of kind {unknown[0]}, but this gpucast knows only 0, 1 and 2: record "
+            "the program again with it",
             "full",
         )
 

@@ -229,8 +229,8 @@ def _imported(trace: Trace, found: Observed, path: str, options: Options) -> Imp
     except UnclearError as error:
         if error.field == "-n":
             error.message = (
-                "its command line has no --n, and n is what the work grows with; state it by -n, "
-                "or by --from-name 'n(?P<n>[0-9]+)' where files' names say it"
+                "its command line has no --n, the size with which the work grows; state it by -n, "
+                "or by --from-name 'n(?P<n>[0-9]+)' if file names have it"
             )
         raise
 
