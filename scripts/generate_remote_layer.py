@@ -1,4 +1,4 @@
-"""Write what remote GPUs tell users and the rest of gpucast: calls that they do, and transports.
+"""Write facts about remote GPUs for users and the rest of gpucast: supported calls, transports.
 
 docs/reference/remote-calls.md and python/gpucast/data/remote_layer.py, from the sources of remote/
 and the entry points of both versions, as a build lists them; run it after any change of either:
@@ -129,7 +129,7 @@ def module() -> str:
             "",
             "",
             "class TransportName(StrEnum):",
-            '    """What a client can be asked for (``GPUCAST_REMOTE_TRANSPORT``)."""',
+            '    """Transports that a client can request (``GPUCAST_REMOTE_TRANSPORT``)."""',
             "",
             *members,
             "",
@@ -139,22 +139,22 @@ def module() -> str:
             '    "plain": "plain",',
             *words,
             "}",
-            '"""What carries calls, by its word in records."""',
+            '"""Transports of calls, by their words in records."""',
             "",
             f"INLINE_BYTES = {known['inline_beside_channels']}",
-            '"""The largest copy within its message, on hosts of ``CORES`` or more."""',
+            '"""Bytes of the largest copy within its message, with ``CORES`` or more cores."""',
             f"MOST_INLINE_BYTES = {known['most_inline']}",
             f"CORES = {known['cores_for_channels']}",
             f"MOST_UNDER_WAY = {known['most_under_way']}",
-            '"""Bytes that a connection has under way before who sends has to wait."""',
+            '"""Bytes that a connection can have under way before its sender waits."""',
             f"SPIN = {known['usual_spin']}e-6",
-            '"""s for which either side looks for the next message before it sleeps."""',
+            '"""Seconds for which either side polls for the next message before it sleeps."""',
             "",
             '_CALLS = """',
             calls,
             '"""',
             "SUPPORTED = frozenset(_CALLS.split())",
-            '"""Calls of the CUDA runtime that are done; the others return an error."""',
+            '"""Calls of the CUDA runtime that are supported; the others return an error."""',
             "",
         ]
     )

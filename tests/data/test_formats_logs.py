@@ -582,7 +582,7 @@ def test_a_collective_on_several_counts_is_refused_as_one_curve(tmp_path: Path) 
     for name, log in ("a.txt", text), ("b.txt", fewer):
         (tmp_path / name).write_text(log)
     data = gc.read(tmp_path / "a.txt", tmp_path / "b.txt", program="all-reduce", case="float")
-    with pytest.raises(InputError, match="is not divided among GPUs, and here are 2, 4 GPUs"):
+    with pytest.raises(InputError, match="is not divided among GPUs, and there are 2, 4 GPUs"):
         gc.fit(data)
 
 

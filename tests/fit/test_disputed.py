@@ -84,4 +84,4 @@ def test_the_median_of_three_counts_where_two_agree() -> None:
 def test_with_too_few_other_cells_nothing_is_chosen() -> None:
     rows = [(1000, 1, 1.0), (1000, 1, 1.01), (1000, 2, 0.6), (1000, 2, 6.0)]
     model = gc.fit(pd.DataFrame(rows, columns=["n", "gpus", "seconds"]))
-    assert any("that cell is next to not known; measure it again" in w for w in model.warnings)
+    assert any("that cell is hardly known; measure it again" in w for w in model.warnings)

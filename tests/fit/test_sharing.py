@@ -124,7 +124,7 @@ def test_the_fit_of_one_instance_is_not_touched_by_several(tmp_path: Path) -> No
     again = load_model(tmp_path / "model.json")
     first, second = (shared_forecasts(data, SIZES, [4, 4, 4]) for data in (both, again))
     np.testing.assert_array_equal(first.seconds, second.seconds)
-    with pytest.raises(InputError, match="knows nothing of several instances on one GPU"):
+    with pytest.raises(InputError, match="has no measurements of several instances on one GPU"):
         shared_forecasts(alone, [1e4], [2])
 
 

@@ -169,7 +169,7 @@ def _on_kind(file: str, how: ForKinds, output: Path | None, common: Common) -> N
     stated = [_further(text) for text in how.further or ()]
     further = dict(stated)
     if len(further) < len(stated):
-        raise InputError("each further kind is told once", field="--further")
+        raise InputError("state each further kind once", field="--further")
     options_of_kind = {**vars(how), "cells": cells, "further": further}
     moved = what_if(known, **options_of_kind, machine=common.machine)
     if output is not None:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 
 def bundled_files() -> dict[str, Path]:
-    """Files of the bundled datasets by name, sorted by name."""
+    """Return files of the bundled datasets by name, sorted by name."""
     # As in the source tree, and as installed (cmake/GpucastInstall.cmake).
     return _files("*/*.jsonl", "*/*.jsonl.gz")
 
 
 def reconstructed_files() -> dict[str, Path]:
-    """Files of the bundled reconstructions by name, sorted by name."""
+    """Return files of the bundled reconstructions by name, sorted by name."""
     return _files("reconstructed/*.json")
 
 
@@ -24,6 +24,6 @@ def _files(*patterns: str) -> dict[str, Path]:
 
 
 def data_folders() -> list[Path]:
-    """Where bundled data lie: in the installed package, or beside ``python/`` in a source tree."""
+    """Return the folders of bundled data: in the installed package, or ``data`` in the sources."""
     folders = [Path(__file__).parents[1] / "bundled", Path(__file__).parents[3] / "data"]
     return [folder for folder in folders if folder.is_dir()]

@@ -123,12 +123,12 @@ class Dataset:
         return names.pop() if len(names) == 1 and not names & {UNNAMED_GPU} else None
 
     def paths(self) -> list[str]:
-        """The measured paths, in order of their first records."""
+        """Return the measured paths, in order of their first records."""
         stated = (getattr(record, "path", None) for record in self.records)
         return list(dict.fromkeys(path for path in stated if path is not None))
 
     def title(self) -> str:
-        """A line about the content of the dataset; empty if none is stated."""
+        """Return a line about the content of the dataset; empty if none is stated."""
         for note in self.notes:
             if note.about is not None and isinstance(note.about.get("title"), str):
                 return str(note.about["title"])
@@ -137,12 +137,12 @@ class Dataset:
     def select(
         self, selection: StepSelection = ANY, **choice: Unpack[SelectionArguments]
     ) -> Dataset:
-        """Return the records that match every criterion: a selection, and fields of one.
+        """Return the records that match all criteria: a selection, and keywords for its fields.
 
         A criterion applies to the kinds that have such a field: ``schedule`` narrows steps and
         skeletons, ``kernel`` steps only, and host-memory records, which have no path, pass any
         ``path``. Records that do not state an optional field pass as well, except steps without a
-        ``program`` if one is chosen; a step without ``boundary`` is of an ``open`` box. Machines
+        ``program`` if one is chosen; a step without ``boundary`` ran in an ``open`` box. Machines
         are kept if a kept record, or ``machine``, names them.
 
         A part of the label of a program or case is enough if no other label has it; upper and lower
@@ -180,7 +180,7 @@ class Dataset:
         ``concurrent`` copies. Fields that no record has are missing values.
 
         Raises:
-            InputError: no such kind.
+            InputError: the kind does not exist.
         """
         # Imported here, because importing pandas takes longer than most commands.
         import pandas
@@ -206,7 +206,7 @@ class Dataset:
         yield from self.records
 
     def _occurring(self, name: str, value: Value, beside: StepSelection) -> Value:
-        """Return the value of records of which ``value`` may be a part.
+        """Return the value in the records that equals or contains ``value``.
 
         ``beside``: the criteria chosen so far; a part must be unique only among their records.
         """
@@ -279,7 +279,7 @@ _PER_RUN = {"started", "command", "tool", "caveats", "source"}
 def _check_same(first: Machine, again: Machine, name: str, number: int) -> list[str]:
     """Refuse one id for two machines; warn if a machine changed between runs.
 
-    Fields that only one of two programs can state (links, topology) are no difference.
+    Fields that only one of two programs can state (links, topology) do not count as differences.
     """
     if not same_gpus(first.gpus, again.gpus):
         raise InputError(
@@ -318,13 +318,13 @@ def same_gpus(first: list[Gpu] | None, again: list[Gpu] | None) -> bool:
 
 
 def _with_more_of(first: Machine, again: Machine) -> Machine:
-    """The first description of a machine with additions from a later one: sources, caveats, the
-    layer of remote GPUs."""
+    """Return the first description of a machine with a later one's sources, caveats and layer of
+    remote GPUs."""
     caveats = list(dict.fromkeys([*(first.caveats or []), *(again.caveats or [])]))
     sources = list(dict.fromkeys(source for source in (first.source, again.source) if source))
     changed: dict[str, Any] = {
         key: getattr(again, key)
-        for key in ("transport", "answered", "inline_bytes")  # which only remote paths state
+        for key in ("transport", "answered", "inline_bytes")  # only remote paths state these
         if getattr(first, key) is None
     }
     if caveats != (first.caveats or []):

@@ -138,7 +138,7 @@ def _record(value: object, file: str | None, line: int | None) -> Record:
 
 
 def _kind(value: object) -> type[Record]:
-    """The kind of record that an object states. Raises WrongValueError."""
+    """Return the kind of record that an object states. Raises WrongValueError."""
     if not isinstance(value, dict):
         raise WrongValueError("not a record: each line holds one JSON object")
     # Checked first, because a line of another schema also has other fields.
@@ -179,7 +179,7 @@ def load(text: str, file: str, line: int | None = None) -> object:
         InputError: it is not JSON; the line is named.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant)  # NaN and Infinity are no JSON
+        return json.loads(text, parse_constant=_refuse_constant)  # NaN and Infinity are not JSON
     except json.JSONDecodeError as error:
         raise InputError(
             f"not valid JSON: {error.msg} at column {error.colno}",

@@ -1,7 +1,7 @@
 """Kinds of GPUs with the vendors' figures, and public timings of programs on several of them.
 
 ``data/kinds/catalogue.csv`` has a row for each kind, ``timings.csv`` one for each measurement,
-``variances.csv`` what ``gpucast.model.kinds`` found in them; their sources are in
+``variances.csv`` what ``gpucast.model.kinds`` estimates from them; their sources are in
 ``data/kinds/README.md``.
 """
 
@@ -26,13 +26,13 @@ class GpuKind:
     Attributes:
         name, aliases: its name here, and in drivers and tables.
         architecture: the chip's generation.
-        memory: bytes; ``bandwidth``: of it, bytes/s.
-        peaks: flop/s by precision, without sparsity; of matrix units for tf32, fp16 and bf16. A
-            precision that it has not is not there.
-        sms: multiprocessors (compute units).
-        link: to other GPUs, bytes/s both ways together.
-        power: W at most.
-        source: where the figures are from.
+        memory: bytes; ``bandwidth``: that of the memory, bytes/s.
+        peaks: flop/s by precision, without sparsity, of matrix units for tf32, fp16 and bf16;
+            precisions that it lacks are missing.
+        sms: number of multiprocessors (compute units).
+        link: to other GPUs, bytes/s in both directions together.
+        power: largest power, W.
+        source: source of the figures.
     """
 
     name: str
@@ -63,7 +63,7 @@ _QUANTITIES = {
     "memory": ("memory_gb", 1e9), "bandwidth": ("bandwidth_gb_s", 1e9), "link": ("link_gb_s", 1e9),
     "power": ("power_w", 1.0),
 }  # fmt: skip
-"""Columns of quantities, and what their units are in SI."""
+"""Columns of quantities, and the factors that convert them to SI units."""
 
 
 @cache

@@ -278,7 +278,7 @@ def import_files(
     lines: list[str] = []
     for part, kept in zip(parts, entries, strict=True):
         notes = [note for imported in part.read for note in imported.notes]
-        programs: dict[str | None, list[Entry]] = {}  # whose sizes count different things
+        programs: dict[str | None, list[Entry]] = {}  # their sizes count different things
         for entry in kept:
             programs.setdefault(getattr(entry, "program", None), []).append(entry)
         words = [line for own in programs.values() for line in in_words(own)]

@@ -1,4 +1,4 @@
-"""Records: what was measured, one JSON object a line, schema ``gpucast.record/1``.
+"""Records: what was measured, one JSON object per line, schema ``gpucast.record/1``.
 
 A measurement is kept as raw samples with everything needed to interpret it later: the machine, the
 path to the GPUs, and what was moved or computed. All quantities are SI: seconds, bytes, hertz. The
@@ -146,7 +146,7 @@ class _Record:
 
 @dataclass(frozen=True, kw_only=True)
 class RunToRun:
-    """What differs from run to run of a program, beyond the scatter of one run's samples."""
+    """Differences between runs of a program, beyond the scatter of one run's samples."""
 
     sd: Annotated[NotNegative, "relative standard deviation of the runs' medians"]
     runs: Annotated[int, whole, Bounds(least=2, most=_LARGEST_INT)]
@@ -180,17 +180,17 @@ class Machine(_Record):
     runtime: Text | None = None
     transport: Annotated[
         Label | None,
-        "What carries calls to remote GPUs, in their client's words. tls: a socket, "
-        "encrypted; plain: a socket, in the clear; shm: memory that client and server share. "
-        "Absent: none are remote, or it is not known.",
+        "Transport of calls to remote GPUs, in their client's words. tls: an encrypted socket; "
+        "plain: an unencrypted socket; shm: memory that client and server share. "
+        "Absent: no GPU is remote, or it is not known.",
     ] = None
     answered: Annotated[
-        bool | None, "remote GPUs: every call waits for its server's answer; absent: not known"
+        bool | None, "remote GPUs: whether every call waits for an answer; absent: not known"
     ] = None
     inline_bytes: Annotated[
         Total | None,
-        "remote GPUs: the largest copy that travels within its message; larger ones "
-        "go in pieces over connections of their own; absent: as gpucast does it today",
+        "remote GPUs: the largest copy that is sent within its message; larger ones are sent "
+        "in pieces over separate connections; absent: as in the current gpucast",
     ] = None
     topology: FreeObject | None = None
     tool: Tool | None = None
@@ -216,7 +216,7 @@ class Transfer(_Measurement):
     method: TransferMethod | None = None
     issuer: Annotated[
         Label | None,
-        "of a peer copy, the GPU that makes it: the source writes, the destination "
+        "the GPU that makes a peer copy: the source writes, the destination "
         "reads; absent: the source, or not known",
     ] = None
     valid: Annotated[bool, "false: the copied bytes were wrong"]
@@ -239,13 +239,13 @@ class Visit:
 
     digest: Annotated[
         Label,
-        "of what was run: command, contents of files and of the program, environment, n, gpus",
+        "digest of what was run: command, contents of files and program, environment, n, gpus",
     ]
     number: Annotated[Count, "1 for the first visit of the cell"]
-    seconds: Annotated[Positive, "that it took, with start, end and warm-up"]
-    job: Annotated[Label | None, "of a cluster, that made the visit"] = None
-    node: Annotated[Label | None, "of a cluster, where it was made"] = None
-    gpu_uuids: Annotated[list[Label] | None, "of the GPUs of the job"] = None
+    seconds: Annotated[Positive, "its duration, with start, end and warm-up"]
+    job: Annotated[Label | None, "the cluster's job that made the visit"] = None
+    node: Annotated[Label | None, "the cluster's node on which it was made"] = None
+    gpu_uuids: Annotated[list[Label] | None, "the job's GPUs"] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,30 +257,30 @@ class Step(_Measurement):
 
     kind: Literal["step"]
     path: Label
-    schedule: Annotated[Schedule | None, "absent: not a program of gpucast's"] = None
+    schedule: Annotated[Schedule | None, "absent: not one of gpucast's programs"] = None
     kernel: Label | None = None
-    program: Annotated[Label | None, "what ran; absent: one of gpucast's, or unsaid"] = None
+    program: Annotated[Label | None, "absent: one of gpucast's, or not stated"] = None
     case: Annotated[
         Label | None,
         "the setting that must be the same for times to be comparable: "
         "input, cutoff, precision, version",
     ] = None
-    n: Annotated[Size, "what the work grows with"]
+    n: Annotated[Size, "the quantity that the work grows with"]
     unit: Annotated[Label | None, 'what n counts: "atoms", "cells"'] = None
     timestep: Annotated[Positive | None, "s of simulated time that a step advances"] = None
     gpus: GpuCount
     instances: Annotated[
         Count | None,
-        "of the program at once on these same GPUs, whose samples follow one another, "
-        "equally many of each; absent: one",
+        "number of the program's instances that ran at once on these GPUs; samples are sorted "
+        "by instance, with equal numbers of each; absent: one",
     ] = None
     mps: Annotated[bool | None, "instances under NVIDIA's Multi-Process Service"] = None
-    nodes: Annotated[Count | None, "that share the GPUs out"] = None
-    block: Annotated[Count | None, "threads a block"] = None
-    ranks: Annotated[Count | None, "processes that share the GPUs out"] = None
+    nodes: Annotated[Count | None, "number of nodes with these GPUs"] = None
+    block: Annotated[Count | None, "threads per block"] = None
+    ranks: Annotated[Count | None, "number of processes that use these GPUs"] = None
     memory: Annotated[Memory | None, "kind of the host memory of the step's copies"] = None
     graph: Annotated[bool | None, "launched as a CUDA graph"] = None
-    boundary: Annotated[Label | None, "of the box; absent: open"] = None
+    boundary: Annotated[Label | None, "boundary of the box; absent: open"] = None
     bytes: StepBytes | None = None
     workload: Annotated[Workload | None, "absent: all-pairs forces"] = None
     phases: Phases | None = None
@@ -289,19 +289,19 @@ class Step(_Measurement):
         Positive | None, "instances that ran at the same time, on average over their runs"
     ] = None
     busy: Annotated[
-        Share | None, "share of the run in which the GPUs (path host: its cores) were at work"
+        Share | None, "share of the run in which the GPUs (path host: its cores) worked"
     ] = None
     joules: Annotated[
-        Positive | None, "of a step, all its GPUs together, on average; the host's are not in it"
+        Positive | None, "mean energy of a step, all its GPUs together, without the host's"
     ] = None
     joules_uncertainty: Annotated[
-        NotNegative | None, "relative half-width of what the counter leaves open of joules"
+        NotNegative | None, "relative half-width of joules due to the counter"
     ] = None
     visit: Visit | None = None
 
     @property
     def is_shared(self) -> bool:
-        """Return whether other instances ran on its GPUs at the same time."""
+        """Whether other instances ran on its GPUs at the same time."""
         return (self.instances or 1) > 1
 
 

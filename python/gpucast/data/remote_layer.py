@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class TransportName(StrEnum):
-    """What a client can be asked for (``GPUCAST_REMOTE_TRANSPORT``)."""
+    """Transports that a client can request (``GPUCAST_REMOTE_TRANSPORT``)."""
 
     auto = "auto"
     socket = "socket"
@@ -21,16 +21,16 @@ TRANSPORTS = {
     "plain": "plain",
     "shm": "shared memory",
 }
-"""What carries calls, by its word in records."""
+"""Transports of calls, by their words in records."""
 
 INLINE_BYTES = 49152
-"""The largest copy within its message, on hosts of ``CORES`` or more."""
+"""Bytes of the largest copy within its message, with ``CORES`` or more cores."""
 MOST_INLINE_BYTES = 1048576
 CORES = 8
 MOST_UNDER_WAY = 4194304
-"""Bytes that a connection has under way before who sends has to wait."""
+"""Bytes that a connection can have under way before its sender waits."""
 SPIN = 2000e-6
-"""s for which either side looks for the next message before it sleeps."""
+"""Seconds for which either side polls for the next message before it sleeps."""
 
 _CALLS = """
     cudaCreateChannelDesc cudaDeviceCanAccessPeer cudaDeviceGetAttribute cudaDeviceGetByPCIBusId
@@ -72,4 +72,4 @@ _CALLS = """
     cudaThreadExchangeStreamCaptureMode
 """
 SUPPORTED = frozenset(_CALLS.split())
-"""Calls of the CUDA runtime that are done; the others return an error."""
+"""Calls of the CUDA runtime that are supported; the others return an error."""

@@ -71,13 +71,13 @@ class StepSelection:
 
     @cached_property
     def chosen(self) -> dict[str, Value]:
-        """Return the fields that are not None."""
+        """The fields that are not None."""
         values = {name: getattr(self, name) for name in FIELDS}
         return {name: value for name, value in values.items() if value is not None}
 
     @property
     def label(self) -> str:
-        """Return words for tables, without machine, numbers and usual values."""
+        """The selection in words for tables, without machine, numbers and usual values."""
         usual = {("machine", self.machine), ("boundary", OPEN)}
         return ", ".join(
             word(name, value)
@@ -106,7 +106,7 @@ KIND = FIELDS[FIELDS.index("kernel") + 1 :]
 
 
 def host_of(machine: str | None) -> str | None:
-    """Return the host of a machine; ``gpucast measure`` names the machine of a path NAME/PATH."""
+    """Return the host of a machine; ``gpucast measure`` names machines HOST/PATH."""
     return machine and (machine.rpartition("/")[0] or machine)
 
 
@@ -129,7 +129,7 @@ def distinct(records: Iterable[Entry], field: str) -> list[Value]:
 
 
 def word(field: str, value: Value) -> str:
-    """Return a value as an option has it."""
+    """Return a value as command-line options write it."""
     if isinstance(value, bool):
         return field if value else f"no-{field}"
     return str(value)
@@ -201,7 +201,7 @@ def _example(records: Sequence[Entry]) -> str:
 def case_says_nothing(records: Iterable[Entry]) -> bool:
     """Return whether cases differ only with n, or only with the GPU count.
 
-    Published tables name a system for each size, and runs are called by their count (``2 nodes``);
+    Published tables name a system for each size, or name runs after their count (``2 nodes``);
     a case without a count is a setting. Such steps are one series, because a single case would have
     a single n or N.
     """
@@ -250,8 +250,8 @@ NATIVE = "native"
 
 
 class Usual(NamedTuple):
-    """Whether a path's calls become messages to a server (None: unknown), and whether each waits
-    for an answer."""
+    """The usual meaning of a path's name: whether calls become messages to a server (None:
+    unknown), and whether each waits for an answer."""
 
     forwarded: bool | None
     answered: bool

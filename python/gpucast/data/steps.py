@@ -110,7 +110,7 @@ def samples_of(steps: Iterable[Step]) -> dict[Cell, Samples]:
         cell = cells[step.n, step.gpus]
         cell.seconds.extend(step.seconds)
         cell.visits += 1
-        # Rounding errors are uniform within half of the last digit.
+        # Rounding errors are uniform within half a unit of the last digit.
         cell.rounding = max(cell.rounding, (step.uncertainty or 0.0) ** 2 / 3)
     return dict(sorted(cells.items()))
 

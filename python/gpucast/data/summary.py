@@ -35,8 +35,8 @@ class Group:
         records, samples: their numbers.
         sizes: least and greatest n (steps), bytes (transfers), bytes to each GPU (skeletons) or
             count (launches), or None.
-        gpus: GPU counts measured, sorted, as options have them (1/2: two instances on one); of
-            steps and skeletons.
+        gpus: sorted GPU counts of steps and skeletons, as options write them (1/2: two instances
+            on one).
         fastest, slowest: smallest and largest median of a record, s.
     """
 
@@ -83,8 +83,7 @@ def groups(records: Sequence[Measurement]) -> list[Group]:
 
 
 def told_apart(records: Sequence[Measurement]) -> list[str]:
-    """Return words for what distinguishes records of a kind: schedules, routes, ways to launch,
-    ..."""
+    """Return the words that distinguish records of a kind: schedules, routes, methods etc."""
     make = _WORDS_FOR[records[0].kind]
     return list(dict.fromkeys(word for record in records for word in make(record)))
 
@@ -108,7 +107,7 @@ def gpus_of(record: Step | Skeleton) -> str:
 
 
 _SERIES: dict[str, tuple[str, ...]] = {
-    # A step without a boundary is of an open box, as most are: it needs no column.
+    # A step without a boundary ran in an open box, as most do, and needs no column.
     "step": ("path", "schedule", "kernel", *KIND),
     "transfer": ("path", "route", "memory", "engine", "copy", "beside", "method"),
     "launch": ("path", "method", "arguments"),

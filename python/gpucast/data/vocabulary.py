@@ -18,11 +18,11 @@ RecordKind = Literal[
     "host_memory",
     "note",
 ]
-"""What a record holds."""
+"""The content of a record."""
 Path = Literal["host", "native", "remote", "remote-sync", "remote-shm"]
 """How GPUs are reached; records may name a path of the user's own instead."""
 Schedule = Literal["star-serial", "star-async", "allgather", "mpi"]
-"""How a step of the mini-app moves data."""
+"""The way in which a step of the mini-app moves data."""
 Memory = Literal[
     "pageable",
     "pinned",
@@ -32,8 +32,8 @@ Memory = Literal[
     "mapped-write-combined",
     "unknown",
 ]
-"""Kind of host memory. portable: pinned for all GPUs, not for one. unknown: measured by others, who
-do not say.
+"""Kind of host memory. portable: pinned for all GPUs, not only for one. unknown: not stated by
+others who measured it.
 """
 HostMemoryKind = Literal[
     "pageable",
@@ -43,29 +43,29 @@ HostMemoryKind = Literal[
     "mapped",
     "mapped-write-combined",
 ]
-"""Kind of host memory that a loop over it was run on."""
+"""Kind of host memory over which a loop was run."""
 Engine = Literal["copy", "kernel"]
-"""What copies: a copy engine, or a kernel."""
+"""The means of a copy: a copy engine, or a kernel."""
 Route = Literal["h2d", "d2h", "peer", "staged", "local", "net"]
 """The ways that data take between host, GPUs and nodes; each may have a transfer curve. peer: from
 GPU to GPU directly; staged: through host memory; local: within a GPU; net: between nodes.
 """
 TransferMethod = Literal["call", "gated"]
-"""How a transfer was timed. call: what the caller of a blocking copy waits; gated: the device's own
-time of one of many copies queued behind a gate.
+"""How a transfer was timed. call: time for which the caller of a blocking copy waits; gated: the
+device's own time of one of many copies queued behind a gate.
 """
 LaunchMethod = Literal["submit", "sync", "gated", "graph", "row", "drain", "idle", "rest"]
-"""How launches were timed. submit: what the host waits for one; sync: until it has run; gated: of a
-row, by the device's clock; graph: the nodes of one; row: what the host waits for a row; drain:
-until the row has run. Without launches: idle: a wait for a stream that has nothing to do; rest:
-that after 5 ms without a call, when whoever looks for messages sleeps.
+"""How launches were timed. submit: the host's time for one; sync: until it has run; gated: one of a
+row, by the device's clock; graph: the nodes of a graph; row: the host's time for a row; drain:
+until the row has run. Without launches: idle: a wait for a stream without work; rest: the same
+after 5 ms without a call, when threads that poll for messages sleep.
 """
 OverlapPart = Literal["h2d", "d2h", "kernel"]
-"""What one device does at the same time: copies up, copies down, a kernel."""
+"""Operations of one device at the same time: copies up, copies down, a kernel."""
 
 
 class ObservationKind(IntEnum):
-    """What an observation of a fit times; the core's arrays hold the word's number."""
+    """The quantity that an observation of a fit times; the core's arrays hold the word's number."""
 
     step = 0
     cpu = 1

@@ -8,7 +8,7 @@ from gpucast.data.records import KINDS, Entry, Step, Transfer
 from gpucast.util.units import duration, number
 
 MOST_NAMED = 8
-"""Number of GPU counts, programs etc. that are listed; of more, the ends and their number."""
+"""Number of GPU counts, programs etc. that are listed; if there are more, ends and number are."""
 
 
 def in_words(records: Iterable[Entry]) -> list[str]:
@@ -65,7 +65,7 @@ def _words(field: str, steps: Sequence[Step]) -> list[str]:
 
 
 def _named(plural: str, names: list[str]) -> str:
-    """The only name, or the number of names; a single machine is not mentioned."""
+    """Return the only name, or the number of names; a single machine is not mentioned."""
     if len(names) == 1:
         return "" if plural == "machines" else names[0]
     return f"{len(names)} {plural}" if names else ""

@@ -11,7 +11,7 @@ from gpucast.util.typed_json import Bounds, Length
 LARGEST_N = 10**18
 """The largest size, in any unit; whole numbers up to here fit 64 bits."""
 SMALLEST_N = 1e-18
-"""Below a whole of any unit; powers of sizes from here up are finite numbers."""
+"""The smallest size, less than one of any unit; powers of sizes from here up are finite."""
 LARGEST_GPUS = 10**6
 
 ALL_PAIRS = _core.ALL_PAIRS

@@ -1,4 +1,4 @@
-"""Measured cells of a program of which only step times are known."""
+"""Measured cells of a program that is known by its step times only."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def settled(
         if not disputed[at]:
             text += f": their median counts, {duration(cells.seconds[at])}"
         elif expected is None:
-            text += ": that cell is next to not known; measure it again"
+            text += ": the time of that cell is hardly known; measure it again"
         else:
             away = np.abs(np.log(times / expected[at]))
             nearest = int(np.argmin(away))

@@ -166,7 +166,7 @@ def fit_own(
         InputError: as for ``fit``, or the steps do not state a schedule.
     """
     fitted = fit(data, selection, model=model, replicates=replicates, seed=seed)
-    return fitted.of_own_program("only of steps with a schedule are the terms known")
+    return fitted.of_own_program("terms are known only for steps with a schedule")
 
 
 def _fit_terms(problem: Problem, model: str, replicates: int, seed: int) -> Model:
@@ -282,8 +282,8 @@ def _warn_of_thin_data(problem: Problem, observations: _core.Observations) -> No
 def _require_observations(
     problem: Problem, observations: _core.Observations, fitted: _core.Fit, choice: Choice
 ) -> None:
-    """Remark, or refuse, that there are as many quantities as observations, so that the noise is
-    not known. Forms with priors can still forecast, with wide intervals.
+    """Warn, or refuse, if there are as many quantities as observations, so that the noise is not
+    known. Forms with priors can still forecast, with wide intervals.
 
     Raises:
         InputError: the form was named and has no priors.
@@ -300,8 +300,7 @@ def _require_observations(
     problem.remarks.append(
         remark(
             Kind.UNDERDETERMINED,
-            f"{lack}: forecasts rest on what such programs are like; measure more cells or "
-            "repetitions",
+            f"{lack}: forecasts rest on typical programs; measure more cells or repetitions",
         )
     )
 
@@ -341,8 +340,8 @@ def _structure(fitted: _core.Fit, problem: Problem) -> dict[str, Any]:
         problem.remarks.append(
             remark(
                 Kind.OPEN_INTEGER,
-                f"k is not determined: {ranges(plausible)} fit alike; steps with {least} to "
-                f"{largest} particles a GPU tell",
+                f"k is not determined: {ranges(plausible)} fit equally well; steps with "
+                f"{least} to {largest} particles per GPU would tell",
             )
         )
     return {

@@ -1,4 +1,4 @@
-"""Fits a program of which only step times are known (``gpucast.model.averaged_totals``)."""
+"""Fits a program that is known by its step times only (``gpucast.model.averaged_totals``)."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ def _unshared(problem: Problem) -> str | None:
     if len(counts) > 1:
         listed = ", ".join(map(str, counts))
         raise InputError(
-            f"{stated.name} is not divided among GPUs, and here are {listed} GPUs; fit each "
-            "count alone, by files of its own",
+            f"{stated.name} is not divided among GPUs, and there are {listed} GPUs; fit each "
+            "count separately, from files of its own",
             file=problem.dataset.name,
             field="gpus",
         )

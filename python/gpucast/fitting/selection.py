@@ -235,7 +235,7 @@ def _usable(
 
 
 def _is_read(transfer: Transfer) -> bool:
-    """Whether a peer copy is made by its destination; by default, sources make them."""
+    """Return whether a peer copy is made by its destination; by default, sources make them."""
     return transfer.issuer is not None and transfer.issuer == transfer.to
 
 

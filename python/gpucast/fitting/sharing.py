@@ -33,9 +33,9 @@ MISFIT = 0.05
 
 
 OTHER_THING = (0.15, 4.0, 1.0)
-"""Probability that the utilization is not about what instances wait for (which may be memory,
-copies, locks or files), and the two standard deviations in that case, which let measured times
-decide."""
+"""Probability that the utilization does not concern the resource for which instances wait (it may
+be memory, copies, locks or files), and the two standard deviations in that case, which let measured
+times decide."""
 
 SLOPE = (0.3, 0.5)
 """Mean and sd of the slope of the log odds of b in ln n."""

@@ -88,7 +88,7 @@ class OtherPath:
         known_gpus: the largest GPU count with measured communication.
         sleeps: whether threads that poll for messages sleep after a while without any.
         most_inline: size of the largest copy that is sent within its message (bytes); larger ones
-            use separate connections. None: there is no such difference.
+            use separate connections. None: all are sent in the same way.
     """
 
     n: list[Size] = field(default_factory=list)
@@ -135,8 +135,8 @@ class SimulatedSteps:
             call times on the path; more cells do not reduce it.
         visit: sd of ln T of a measurement around the expected step, without kernel time.
         kernels: the same for kernel time; None: as for the rest.
-        cells: sensitivity of each simulated cell to call times, of which ``com`` is the common
-            factor. Empty: equal in all cells.
+        cells: sensitivity of each simulated cell to call times; ``com`` is their common factor.
+            Empty: equal in all cells.
     """
 
     com: NotNegative

@@ -46,8 +46,7 @@ def whole_numbers(n: Array) -> NDArray[np.generic]:
 
 def grain_of(*sizes: float) -> float:
     """Return the resolution of sizes between these: 1 if all are whole numbers, else a millionth of
-    the least, which is finer than anybody measures.
-    """
+    the least, which is finer than any measurement."""
     return 1.0 if all(float(n).is_integer() for n in sizes) else 1e-6 * min(sizes)
 
 

@@ -55,7 +55,7 @@ class AveragedParts(Engine):
 
         Args:
             common: variance of ln T that another time or machine adds.
-            visits: number of visits of which a measured time is the mean; by default one.
+            visits: number of visits over which a measured time is the mean; by default one.
             variance: additional variance of its logarithm.
         """
         zero = np.zeros(n.size)

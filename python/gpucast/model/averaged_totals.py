@@ -1,4 +1,4 @@
-"""Forecasts of a program of which only step times are known, by a mixture over forms of the total
+"""Forecasts of a program that is known by its step times only, by a mixture over forms of the total
 step time (fit/include/gpucast/fit/scaling)."""
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Grid:
 
     @classmethod
     def stated(cls, price: str | None, co2: float | None) -> Grid:
-        """As the options of commands say it. Raises InputError."""
+        """Return the grid that command options state. Raises InputError."""
         amount, currency = (None, "") if price is None else money(price, "--energy-price")
         return cls(amount, co2, currency)
 

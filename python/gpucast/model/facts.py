@@ -55,8 +55,8 @@ class Fitted:
 
     Attributes:
         name: for tables and files: the file's name, or the path or program fitted.
-        terms: terms of our own programs; ``NO_TERMS`` for a program of which only step times are
-            known.
+        terms: terms of our own programs; ``NO_TERMS`` for a program that is known by its step times
+            only.
         k, k_profile, k_plausible: structural integer of the terms; the values tried; the plausible
             values.
         breakpoints: breakpoints of transfer curves (bytes), by route.
@@ -166,8 +166,8 @@ class Fitted:
 
     @property
     def own_program(self) -> bool:
-        """Whether it models one of our own programs, so that terms describe the parts of a step; of
-        any other program only step times are known."""
+        """Whether it models one of our own programs, so that terms describe the parts of a step;
+        other programs are known by their step times only."""
         return self.scaling is None
 
     def of_own_program(self, why: str) -> Self:
@@ -225,16 +225,15 @@ class Fitted:
 
     @property
     def lone_gpus(self) -> int | None:
-        """The only timed GPU count of a program of which only step times are known
+        """The only timed GPU count of a program that is known by its step times only
         (``lone_count``); None if there are several."""
         counts = set() if self.scaling is None else set(self.scaling.cells.gpus)
         return counts.pop() if len(counts) == 1 else None
 
     @cached_property
     def most_per_gpu(self) -> float | None:
-        """The largest n / N that was timed, scaled by the memory of another kind of GPU; None if
-        the
-        file lists no cells."""
+        """The largest timed n / N, scaled by the memory of another kind of GPU; None if the file
+        lists no cells."""
         other = self.machine_factors
         memory = 1.0 if other is None else other.memory
         shares = [

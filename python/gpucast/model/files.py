@@ -25,8 +25,8 @@ _MAKES_ONE = "gpucast fit DATA -o MODEL.json makes one"
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a model, by its first bytes; if it cannot be read or is damaged, by its
-    ending."""
+    """Return whether a file is a model, by its first bytes, or by its ending if it cannot be read
+    or is damaged."""
     name = os.fspath(path)
     if name in reconstructed_files():
         return True
@@ -49,8 +49,8 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     name = os.fspath(path)
     if Path(path).exists() and is_trace(path):
         raise InputError(
-            "is a trace, not a model: gpucast fit makes one of traces of several sizes; of one "
-            "trace on another path gpucast what-if answers",
+            "is a trace, not a model: gpucast fit makes one from traces of several sizes; "
+            "gpucast what-if forecasts one trace on another path",
             file=name,
         )
     try:
@@ -61,7 +61,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     except OSError as error:
         raise from_os_error(error, path) from error
     except UnicodeDecodeError as error:
-        raise InputError("is no UTF-8 text, so no model file", file=name) from error
+        raise InputError("is not a model file: it is not UTF-8 text", file=name) from error
     except json.JSONDecodeError as error:
         _refuse_data(text, name)
         raise InputError(

@@ -92,8 +92,8 @@ class Model(Forecasting):
     def forecast(self, n: Numbers, gpus: Numbers, interval: str = Interval.now) -> pandas.DataFrame:
         """Return forecasts of every n with every GPU count, one row each.
 
-        ``interval`` selects what low and high are about: a measurement now, later on this machine,
-        or on another machine of the same kind.
+        ``interval`` selects the measurement that low and high are about: now, later on this
+        machine, or on another machine of the same kind.
 
         Columns: model, n, gpus, seconds, low, high (90 % prediction interval of one measurement),
         mean_low, mean_high (90 % interval of the expected time), t_gpu, t_cpu, t_com, extrapolated.

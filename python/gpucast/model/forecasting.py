@@ -147,16 +147,16 @@ class Forecasting(Fitted):
     # ---- comparison with measurements ----
 
     def extrapolates(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
-        """Whether a cell lies outside the fitted n or GPU counts, or gives a GPU more than any
-        measured one had."""
+        """Return whether a cell lies outside the fitted n or GPU counts, or gives a GPU more than
+        any measured one had."""
         domain = self.domain
         inside_n = (domain.n[0] <= n) & (n <= domain.n[1])
         inside_gpus = (domain.gpus[0] <= gpus) & (gpus <= domain.gpus[1])
         return np.asarray(~(inside_n & inside_gpus) | self.overfills(n, gpus), dtype=np.bool_)
 
     def overfills(self, n: Array, gpus: Array) -> NDArray[np.bool_]:
-        """Whether a cell gives a GPU more than any measured one had, so that it may not fit into
-        memory."""
+        """Return whether a cell gives a GPU more than any measured one had, so that it may not fit
+        into memory."""
         most = np.inf if self.most_per_gpu is None else self.most_per_gpu
         return np.asarray(n / gpus > MORE_PER_GPU * most, dtype=np.bool_)
 

@@ -106,7 +106,7 @@ class Best(TypedDict):
 
 
 def missed(forecasts: Forecasts, known: Array) -> NDArray[np.bool_]:
-    """Whether measured times are outside the 90 % interval of their forecasts; False for NaN."""
+    """Return whether measured times are outside their forecasts' 90 % intervals; False for NaN."""
     return np.asarray((known < forecasts.low) | (known > forecasts.high), dtype=np.bool_)
 
 

@@ -44,7 +44,7 @@ _MOST_STEPS = 50
 
 
 class Interval(StrEnum):
-    """What an interval is about.
+    """The measurement that an interval is about.
 
     Attributes:
         now: a measurement within minutes of the fitted ones, on their machine (after an update, on
@@ -182,14 +182,14 @@ OF_TOTAL = CommonFactors(
     # The same cells around their series' mean: 3.1 % in the median series, part of which is noise.
     cell=np.full((3, 3), 0.02**2),
 )
-"""Factors of programs of which only step times are known: one factor on the whole step."""
+"""Factors of programs that are known by their step times only: one factor on the whole step."""
 
 
 def interval_named(name: str) -> Interval:
     """Return the interval with this name.
 
     Raises:
-        InputError: there is no such interval.
+        InputError: no interval has this name.
     """
     try:
         return Interval(name)

@@ -1,4 +1,4 @@
-"""Joint forecasts of many cells, of which a few are computed and the others interpolated."""
+"""Joint forecasts of many cells: a few are computed and the others interpolated."""
 
 from __future__ import annotations
 

@@ -52,10 +52,10 @@ NAMES = (*(f"{level} {feature}" for level in LEVELS for feature in FEATURES), "n
 """The variances, in the order of their covariance matrices."""
 
 SCALED = ("family", "program", "noise")
-"""What a family has factors of its own on."""
+"""The variances on which each family has its own factors."""
 
 FACTOR_SD = np.log(2.0)
-"""Standard deviation of the logarithm of a family's factors: half or twice is nothing unusual."""
+"""Standard deviation of the logarithm of a family's factors: a factor of two is not unusual."""
 
 OTHER_HOST = 0.3
 """Sd of ln of the factors on T_cpu and T_com if nothing was timed; their median is 1."""
@@ -144,7 +144,7 @@ def covariance(rows: Sequence[Timing], variances: Variances) -> Array:
 
 
 def _levels(parts: Sequence[Array], values: Array, factors: Array) -> list[Array]:
-    """Covariance matrices of the terms of all programs, of families, of programs, and of noise.
+    """Return covariance matrices of the terms of all programs, families, programs, and of noise.
 
     ``factors``: a row for each entry of ``SCALED``, a column for each row of the table.
     """
@@ -188,7 +188,7 @@ def fit(rows: Sequence[Timing], start: Variances | None = None) -> Variances:
             value * np.vdot(scaled[i // count], part)
             for i, (value, part) in enumerate(zip(values, parts, strict=True))
         ]
-        # Rows of one family alone share what its factors scale.
+        # Only rows of one family share the terms that its factors scale.
         by_row = [(slack * level).sum(axis=1) for level in levels[1:]]
         of_factors = np.array([np.bincount(family, own) for own in by_row])
         prior = ln_factors / FACTOR_SD**2
@@ -263,7 +263,7 @@ def widening(rows: Sequence[Timing], variances: Variances) -> float:
 
 
 def _upper_decile(groups: Sequence[Array]) -> float:
-    """The 90 % quantile of values, each group weighing the same."""
+    """Return the 90 % quantile of values, each group weighing the same."""
     value = np.concatenate(groups)
     weight = np.concatenate([np.full(own.size, 1 / own.size) for own in groups])
     order = np.argsort(value)
@@ -287,7 +287,7 @@ def ratio_variance(spread: Array, first: Indices, second: Indices) -> Array:
 
 @cache
 def fitted() -> Variances:
-    """Return the variances of the bundled timings, which ``lab/studies/kinds.py`` has written."""
+    """Return the variances of the bundled timings, which ``lab/studies/kinds.py`` writes."""
     values = {row["name"]: float(row["value"]) for row in kind_rows("variances.csv")}
     factors = {
         family: np.array([values[f"{family}: {name}"] for name in SCALED])
@@ -320,8 +320,8 @@ def time_ratio(
     for kind in (own, other):
         if kind.name not in calibrated:
             raise InputError(
-                f"no bundled timing is of {kind.name}: nothing calibrates it; time cells there and "
-                "fit --update",
+                f"no bundled timing is of {kind.name}: forecasts for it cannot be calibrated; "
+                "time cells there and fit --update",
                 field="--kind",
             )
     precision = families[like] if like else "fp32"
@@ -377,9 +377,9 @@ def on_kind(
         )
     fitted_on = from_kind or model.machine.name
     if fitted_on is None and (named := kind_of(model.machine.id)):
-        fitted_on = named.name  # a machine that is called by its GPUs
+        fitted_on = named.name  # the machine is named after its GPUs
     if fitted_on is None:
-        raise InputError("which kind the model was fitted on is not said", field="--from-kind")
+        raise InputError("the kind of GPU of the fitted steps is not stated", field="--from-kind")
     own, other = kind_named(fitted_on, "--from-kind"), kind_named(kind)
     if from_kind and model.machine.name and own != kind_named(model.machine.name, "--from-kind"):
         raise InputError(
@@ -391,7 +391,7 @@ def on_kind(
     for name, data in (further or {}).items():
         third = kind_named(name, "--further")
         if third in (own, other) or third.name in known:
-            what = "--cells are for that" if third == other else "each further kind is told once"
+            what = "--cells are for that" if third == other else "state each further kind once"
             raise InputError(f"{third.name}: {what}", field="--further")
         known[third.name] = _measured_ratio(model, data)
     ratio = time_ratio(own, other, like, known)
@@ -402,7 +402,7 @@ def on_kind(
         spread = np.diag([ratio.sd**2, OTHER_HOST**2, OTHER_HOST**2 + links**2 / 12])
     else:
         means = [ratio.mean] * 3
-        # What does not grow with n may take as long as on the model's own kind.
+        # The part that does not grow with n may take as long as on the model's own kind.
         unshared = OTHER_HOST**2 + (ratio.mean / Z90) ** 2
         spread = np.full((3, 3), ratio.sd**2) + np.diag([0.0, unshared, unshared])
     factors = MachineFactors(
@@ -428,8 +428,8 @@ def on_kind(
 
 
 def of_its_machine(model: Model, data: Dataset, steps: Sequence[Step]) -> list[Step]:
-    """The steps of a dataset on the machine that a model forecasts, or on its kind of GPUs; all of
-    them where no machine is known to be that one, but those that are of another kind."""
+    """Return the steps of a dataset on the machine that a model forecasts, or on its kind of GPUs;
+    if no machine is known to be that one, all steps that are not known to be of another kind."""
     factors = model.machine_factors
     if factors is None or factors.kind is None:
         name = model.machine.id if factors is None else factors.machine
@@ -441,7 +441,7 @@ def of_its_machine(model: Model, data: Dataset, steps: Sequence[Step]) -> list[S
 
 
 def kind_of(machine: object) -> GpuKind | None:
-    """The kind of GPU that a machine is called by; None where its name says nothing."""
+    """Return the kind of GPU after which a machine is named; None if the name does not tell."""
     return known_kind(str(machine or "").rpartition(", ")[2])
 
 
@@ -460,19 +460,19 @@ def _rests_on(model: Model, own: GpuKind, other: GpuKind, ratio: Ratio) -> list[
     rest = (
         "; host work and communication are taken as equal"
         if model.knows_parts
-        else "; what does not grow with n may not change so"
+        else "; the part that does not grow with n may change differently"
     )
     texts = [
         f"{part} on {other.name} is taken as {percent(float(np.exp(ratio.mean)), 0)} (90 %: {low} "
         f"to {high}) of that on {own.name}, from timings of "
         f"{ratio.family or 'programs of all families (--like says which)'}{rest}: a cell timed "
-        "there says more"
+        "there tells more"
     ]
     most = model.most_per_gpu
     if other.memory < own.memory and most is not None:
         fits = most * other.memory / own.memory
         texts.append(
-            f"{other.name} has {other.memory / 1e9:.0f} GB, {own.name} {own.memory / 1e9:.0f} GB: "
-            f"more than n = {number(fits)} a GPU was measured on no such memory"
+            f"{other.name} has {other.memory / 1e9:.0f} GB, {own.name} has {own.memory / 1e9:.0f} "
+            f"GB: more than n = {number(fits)} per GPU was not measured with that much memory"
         )
     return texts

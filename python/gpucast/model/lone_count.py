@@ -10,8 +10,8 @@ programs,
 with one z ~ N(0, 1) for all N and an Ornstein-Uhlenbeck process y with y(0) = 0, which correlates
 neighbouring counts. Times are at least N_0/N of T(N_0), which is perfect scaling.
 
-A published table is of a program that people run on several GPUs. A traced program may be any: its
-n may be all of the work or each GPU's part, and its GPUs may work at the same time or one after
+A published table is of a program that people run on several GPUs. A traced program may be of any
+kind: n may be the whole work or each GPU's part, and GPUs may work at the same time or one after
 another. Programs traced for ``h200-traces``, with one n, took 0.6 to 5.4 times as long on two GPUs
 as on one.
 
@@ -142,7 +142,7 @@ def _deviates(count: int, seed: list[int]) -> Array:
 
 
 def tells(term: str, gpus: int) -> bool:
-    """Whether steps of this GPU count alone tell anything about a term."""
+    """Return whether steps of this GPU count alone tell anything about a term."""
     at = [_core.scaling_shape(term, n, float(gpus)) for n in _SIZES]
     alone = [_core.scaling_shape(term, n, 1.0) for n in _SIZES]
     return any(at) and (any(alone) or at[0] != at[1])

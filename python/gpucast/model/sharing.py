@@ -104,8 +104,8 @@ def sharing_of(model: Forecasting, *, mps: bool = False) -> Sharing:
             return sharing_of_mode
     under = " under the Multi-Process Service" if mps else ""
     raise InputError(
-        f"knows nothing of several instances on one GPU{under}: measure some "
-        "(gpucast measure --program PROGRAM.yaml --gpus 1/2,1) and fit anew",
+        f"has no measurements of several instances on one GPU{under}: measure some "
+        "(gpucast measure --program PROGRAM.yaml --gpus 1/2,1) and fit again",
         file=model.name,
         field="gpus",
     )

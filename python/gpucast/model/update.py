@@ -28,7 +28,7 @@ OTHER_KIND = 1.0
 UNLIKELY = 3.0
 """Deviation, in standard deviations, that is unlikely between machines of one kind."""
 
-_FIT_ALONE = "a fit to cells of its own, over sizes and counts, says more than an update"
+_FIT_ALONE = "a fit to its own cells, over sizes and counts, tells more than an update"
 
 FARTHEST = 10.0
 """Times that differ by a larger factor belong to another program, or have another unit."""
@@ -85,7 +85,7 @@ def machine_factors(
         prior = prior + OTHER_KIND**2 * (np.ones((3, 3)) + np.eye(3)) / 2
     means, covariance = learnt(prior, parts, seconds, variance + own)
     factors = MachineFactors(
-        # A machine that was imported without a name is called by its file.
+        # A machine that was imported without a name is named after its file.
         machine=data.name if machine in (None, UNNAMED) else str(machine),
         data=Origin(name=data.name, digest=data.digest),
         cells=TimedCells(
@@ -104,7 +104,7 @@ def machine_factors(
 
 
 def _other_kind(data: Dataset, machine: object, fitted: Gpu) -> str | None:
-    """Return why the GPUs' names, if both are known, tell that they are of another kind."""
+    """Return why the GPUs are of another kind, by their names if both are known; else None."""
     name = data.gpu_name(None if machine is None else str(machine))
     if name is None or fitted.name is None or name == fitted.name:
         return None
@@ -112,14 +112,14 @@ def _other_kind(data: Dataset, machine: object, fitted: Gpu) -> str | None:
 
 
 def _unlike(prior: Array, parts: Array, seconds: Array, variance: Array) -> str | None:
-    """Return why the times tell that GPUs are of another kind."""
+    """Return why the GPUs are of another kind, by their times; None if they seem the same."""
     shares = parts / parts.sum(axis=1)[:, np.newaxis]
     spread = np.sqrt(np.einsum("ij,jk,ik->i", shares, prior, shares) + variance)
     off = np.log(seconds / parts.sum(axis=1))
     if np.median(np.abs(off) / spread) < UNLIKELY:
         return None
     times = float(np.exp(np.median(off)))
-    return f"steps take {times:.3g} times as long: by that another kind of GPU; {_FIT_ALONE}"
+    return f"steps take {times:.3g} times as long, as on another kind of GPU; {_FIT_ALONE}"
 
 
 def steps_of_kind(about: StepSelection, data: Dataset, selection: StepSelection) -> list[Step]:

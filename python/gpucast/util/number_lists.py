@@ -53,7 +53,7 @@ def size(text: str, field: str = "n") -> float:
 
 
 def money(text: str, field: str) -> tuple[float, str]:
-    """An amount of 0 or more and its currency, empty where none is stated: ``0.30``, ``0.30 EUR``.
+    """Parse an amount of 0 or more and its currency (empty if not stated): ``0.30``, ``0.30 EUR``.
 
     Raises:
         InputError: it is none.

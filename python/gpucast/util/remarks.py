@@ -47,7 +47,7 @@ class Kind(StrEnum):
     LACK_OF_FIT = "lack-of-fit"
     ONE_REPETITION = "one-repetition"
     NOT_TESTED = "not-tested"  # too few cells for a test
-    OPEN_INTEGER = "open-integer"  # several k fit alike
+    OPEN_INTEGER = "open-integer"  # several k fit equally well
     NOT_IDENTIFIED = "not-identified"  # parameters that the data do not separate
     TOO_SMALL = "too-small"  # parameters with a negligible share of every measured time
 

@@ -373,7 +373,7 @@ def _within(part: int | str, read: Reader, value: Any) -> Any:
 
 
 def _all_hold(kind: Any, values: Sequence[Any]) -> bool:
-    """Whether all values of a list are valid, by its extremes, since there may be many."""
+    """Return whether all values of a list are valid, by its extremes, since there may be many."""
     bare, _, conversions, rules = _analysed(kind)
     if bare not in (int, float) or conversions or {bare} != {*map(type, values)}:
         return False

@@ -155,7 +155,7 @@ def change(value: float | None, digits: int = 0) -> str | None:
 
 
 LEAST_P = 1e-16
-"""Least p-value that is shown; smaller ones underflow to 0 and mean no more."""
+"""Least p-value that is shown; smaller ones underflow to 0 and tell nothing else."""
 
 
 def p_value(value: float) -> str:

@@ -169,7 +169,7 @@ def _mapping(node: yaml.MappingNode, location: Location, lines: Lines) -> dict[s
         within = (*location, key)
         if key in result:
             raise InputError(
-                f"stands here a second time; the first is on line {lines.numbers[within]}",
+                f"occurs a second time; the first is on line {lines.numbers[within]}",
                 file=lines.file,
                 line=line,
                 field=path_of(within),

@@ -105,7 +105,7 @@ def test_how_many_gpus_to_buy_needs_something_to_be_in_time_for(run: Run, folder
         (
             "deadline: 2h",
             "n: 9",
-            "11: jobs[0].n: stands here a second time; the first is on line 9",
+            "11: jobs[0].n: occurs a second time; the first is on line 9",
         ),
         (
             "deadline: 2h",

@@ -90,7 +90,7 @@ def test_shares_are_refused_where_they_mean_nothing() -> None:
     programs = {float(n): Program(n * 1e-8, 4e-4) for n in (N, 4 * N)}
     alone = gc.fit(dataset_of(programs, (1,)))
     values = {"machines": [machine()], "jobs": [job(n=N, count=2, instances=[2])]}
-    with pytest.raises(InputError, match="knows nothing of several instances on one GPU"):
+    with pytest.raises(InputError, match="has no measurements of several instances on one GPU"):
         gc.plan(values, {"native": alone})
 
 

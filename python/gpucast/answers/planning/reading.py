@@ -262,8 +262,8 @@ def _refuse_unknown_shares(request: Request, job: Job, lines: Lines, here: Locat
     models = _models(request, job)
     if job.shares and all(sharing_of(model) is None for model in models):
         raise lines.error(
-            f"{models[0].name} knows nothing of several instances on one GPU: measure some "
-            "(gpucast measure --program PROGRAM.yaml --gpus 1/2,1) and fit anew",
+            f"{models[0].name} has no measurements of several instances on one GPU: measure some "
+            "(gpucast measure --program PROGRAM.yaml --gpus 1/2,1) and fit again",
             here,
         )
 

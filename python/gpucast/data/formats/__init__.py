@@ -37,7 +37,7 @@ def stated(
     read: Callable[[str, str], object] | None = None,
     **more: Any,
 ) -> Any:
-    """A field that users state; commands have an option for it.
+    """Declare a field that users state; commands have an option for it.
 
     Args:
         text: its help.
@@ -64,8 +64,8 @@ class Options:
     Attributes:
         timestep: s.
         columns: names of a table's columns by role: ``{"n": "atoms"}``; a unit follows a colon.
-        gpus, size: of the file being read; ``gpus_of_files``, ``size_of_files``: of each file in
-            turn, or one for all.
+        gpus, size: those of the file being read; ``gpus_of_files``, ``size_of_files``: one for
+            each file, or one for all.
         overrule: whether stated GPUs and sizes override those in the log.
         whose: who states them, for messages.
     """
@@ -205,7 +205,7 @@ class Format:
         log: whether it is a program's output: in any encoding, recognized by words that tables
             do not have.
         rank: if a text may be of several formats, that of lowest rank is taken.
-        binary: whether it is no text: ``detect`` and ``read`` then take bytes.
+        binary: whether it is not text: ``detect`` and ``read`` then take bytes.
     """
 
     name: str
@@ -220,14 +220,14 @@ class Format:
 
 @dataclass(frozen=True)
 class PathFormat:
-    """How to recognise and read a format by its files rather than its content; of other layers.
+    """How to recognise and read a format by path, not content; other layers define such formats.
 
     Attributes:
         name, what: as in ``Format``.
         detect: whether a file or folder is of this format; never raises.
         read: ``read(path, options)``. Raises InputError.
-        together: ``together(imported, options)``: interprets several read files in the light of
-            one another. Raises InputError whose ``file`` is one of them.
+        together: ``together(imported, options)``: interprets several files together. Raises
+            InputError whose ``file`` is one of them.
     """
 
     name: str
@@ -271,7 +271,7 @@ def read_file(path: str, options: Options, name: str | None = None) -> tuple[Imp
 
 
 def _unknown(content: bytes) -> str:
-    """What to say of a file of no known format, and what one may do with it."""
+    """Return the message about a file of no known format, with what to do."""
     from gpucast.data.formats.logs.suggested import options
     from gpucast.data.formats.tables.columns import may_be_rate, shown
     from gpucast.data.formats.tables.grid import table_names
@@ -314,8 +314,8 @@ def of_utilization(text: str) -> str | None:
         return None
     return (
         "holds GPU utilization, which does not tell step times: a GPU may be busy in slow steps, "
-        "too; needed are the size n, the GPU count and the time of a step, or steps or samples a "
-        "second, as the program's own log has them"
+        "too; take the size n, the GPU count and the time of a step, or steps or samples a second, "
+        "from the program's own log"
     )
 
 
@@ -396,7 +396,7 @@ def all_formats() -> tuple[Format, ...]:
     known: list[Format] = []
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         known += getattr(importlib.import_module(module.name), "FORMATS", ())
-    # Where several may read a log, the first by name does.
+    # If several formats can read a log, the first by name does.
     return tuple(sorted(known, key=lambda form: form.name if form.log else ""))
 
 

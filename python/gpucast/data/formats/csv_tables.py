@@ -86,7 +86,7 @@ def _csv(
     read: Callable[[Grid, Options], Imported],
     write: Callable[[Dataset], str],
 ) -> Format:
-    """The format of texts with a table of this kind, as its header shows."""
+    """Return the format of texts with a table of this kind, recognized by its header."""
     return Format(
         name,
         what,
@@ -99,7 +99,7 @@ def _csv(
 
 
 def _read_workbook(content: bytes, file: str, options: Options) -> Imported:
-    """The records of the only sheet with a table, or of ``Options.sheet``."""
+    """Read the only sheet with a table, or ``Options.sheet``."""
     grid = from_workbook(
         content, file, lambda names: kind_of(names, options.columns) is not None, options.sheet
     )

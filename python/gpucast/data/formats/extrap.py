@@ -2,12 +2,12 @@
 
 The parameters are ``n`` and ``gpus``, the metric is ``seconds``, and a series of steps is a call
 path PATH->SCHEDULE->KERNEL (reserved characters in labels are percent-encoded; ``none`` stands
-for a schedule or kernel that the steps do not state). Extra-P wants
-every series measured at the same points. Written and read as by Extra-P 4.2.5: its JSON is
+for a schedule or kernel that the steps do not state). Extra-P requires that all series are measured
+at the same points. Files are written and read as by Extra-P 4.2.5: its JSON is
 {"parameters": [...], "measurements": {CALLPATH: {METRIC: [{"point": [...], "values": [...]}]}}},
 its older JSON lists parameters, coordinates, call paths and metrics with ids; its JSON Lines have
 {"params": {...}, "callpath", "metric", "value"}; its text has lines PARAMETER, POINTS, REGION,
-METRIC and DATA (one DATA line a point).
+METRIC and DATA (one DATA line per point).
 
 Machines, thread blocks, phases and rounding have no place in these formats and are not written.
 """
@@ -108,7 +108,7 @@ def _encoded(label: str | None) -> str:
 
 
 def _imported(samples: Iterable[Sample], file: str, options: Options) -> Imported:
-    """Step records, one for each point and series; metrics that are not times become notes."""
+    """Return step records, one per point and series; metrics other than times become notes."""
     gathered: dict[tuple[str, Number, Number], tuple[list[object], int | None]] = {}
     others: Counter[str] = Counter()
     for call, metric, point, values, line in samples:
@@ -132,7 +132,7 @@ def _imported(samples: Iterable[Sample], file: str, options: Options) -> Importe
         entries.append(entry(options, value, file=file, line=line))
     if not entries:
         there = ", ".join(others) or "none"
-        raise InputError(f"holds no step times: metric seconds or time; there are: {there}",
+        raise InputError(f"holds no step times (metric seconds or time); there are: {there}",
                          file=file)  # fmt: skip
     for metric, count in others.items():
         text = f"metric {metric!r} ({count} values) is not a time in seconds and was left out"
@@ -148,13 +148,13 @@ def _imported(samples: Iterable[Sample], file: str, options: Options) -> Importe
 
 
 def detect_json(text: str) -> bool:
-    """Whether the text is one JSON object with parameters and measurements."""
+    """Return whether the text is one JSON object with parameters and measurements."""
     may_be = text.lstrip().startswith("{") and '"measurements"' in text
     return may_be and {"parameters", "measurements"} <= _keys(text)
 
 
 def read_json(text: str, file: str, options: Options) -> Imported:
-    """Step records from Extra-P's JSON, new or old. Raises InputError."""
+    """Read step records from Extra-P's JSON, new or old. Raises InputError."""
     value = _json(text, file)
     try:
         read = _old_samples if "callpaths" in value else _new_samples
@@ -166,7 +166,7 @@ def read_json(text: str, file: str, options: Options) -> Imported:
 
 
 def write_json(data: Dataset) -> str:
-    """The steps as Extra-P's JSON. Raises InputError as ``series``."""
+    """Return the steps as Extra-P's JSON. Raises InputError as ``series``."""
     measurements = {
         name: {
             METRIC: [{"point": list(point), "values": values} for point, values in points.items()]
@@ -178,7 +178,7 @@ def write_json(data: Dataset) -> str:
 
 
 def _keys(text: str) -> set[str]:
-    """The keys of a JSON object; none of any other text."""
+    """Return the keys of a JSON object; an empty set for other texts."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -232,12 +232,12 @@ def _list(value: object) -> list[object]:
 
 
 def detect_jsonl(text: str) -> bool:
-    """Whether the first line is a JSON object with ``params`` and ``value``."""
+    """Return whether the first line is a JSON object with ``params`` and ``value``."""
     return {"params", "value"} <= _keys(text.lstrip().split("\n", 1)[0])
 
 
 def read_jsonl(text: str, file: str, options: Options) -> Imported:
-    """Step records from Extra-P's JSON Lines. Raises InputError."""
+    """Read step records from Extra-P's JSON Lines. Raises InputError."""
     samples: list[Sample] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -254,7 +254,7 @@ def read_jsonl(text: str, file: str, options: Options) -> Imported:
 
 
 def write_jsonl(data: Dataset) -> str:
-    """The steps as Extra-P's JSON Lines, a line a sample. Raises InputError as ``series``."""
+    """Return the steps as Extra-P's JSON Lines, one per sample. Raises InputError as ``series``."""
     return "".join(
         json.dumps(
             {
@@ -276,7 +276,7 @@ def write_jsonl(data: Dataset) -> str:
 
 
 def detect_text(text: str) -> bool:
-    """Whether the first line that is no comment starts with one of the format's keywords."""
+    """Return whether the first line that is not a comment begins with a keyword of the format."""
     for line in text.splitlines():
         if line.strip() and not line.startswith("#"):
             return line.split(None, 1)[0] in _KEYWORDS
@@ -284,7 +284,7 @@ def detect_text(text: str) -> bool:
 
 
 def read_text(text: str, file: str, options: Options) -> Imported:
-    """Step records from Extra-P's text format. Raises InputError."""
+    """Read step records from Extra-P's text format. Raises InputError."""
     parameters: dict[str, None] = {}  # in their order
     points: list[dict[str, object]] = []
     samples: list[Sample] = []
@@ -321,7 +321,7 @@ def read_text(text: str, file: str, options: Options) -> Imported:
 
 
 def write_text(data: Dataset) -> str:
-    """The steps as Extra-P's text format. Raises InputError as ``series``."""
+    """Return the steps in Extra-P's text format. Raises InputError as ``series``."""
     by_name = series(data)
     points = next(iter(by_name.values()))
     lines = [f"PARAMETER {name}" for name in PARAMETERS]

@@ -103,7 +103,7 @@ def _read_test(
 
 
 def _understood(name: str, matrix: list[list[str]]) -> tuple[str, str, Iterable[Cell]]:
-    """Route and engine of a test's copies, and its cells. Raises _UnclearError."""
+    """Return route and engine of a test's copies, and its cells. Raises _UnclearError."""
     columns = len(matrix[0])
     of_gpus = {f"gpu{at}": rate for at, rate in enumerate(matrix[0])}
     if name == "device_local_copy":

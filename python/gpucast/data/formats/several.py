@@ -29,7 +29,7 @@ from gpucast.errors import InputError, from_os_error
 _FEW = 3
 _NAMED = 8
 _HEAD = 2**20
-"""Number of bytes by which a format is recognized; no more of a trajectory is read."""
+"""Number of bytes by which a format is recognized; of a trajectory, only these are read."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def read_files(
     several.warnings += _left_out(failed)
     if repeated:
         file, owner = repeated[0]
-        many = f"{len(repeated)} files hold runs of others, as " if len(repeated) > 1 else ""
+        many = f"{len(repeated)} files repeat runs of others, such as " if len(repeated) > 1 else ""
         several.notes.append(f"{many}{file}: the same runs as {owner}: left out")
     if paths and not any(file_read.imported.entries for file_read in several.read):
         reason = (*several.warnings, *several.notes, "no runs")[0]
@@ -128,7 +128,7 @@ def _beside_one_another(
     failed: dict[str, InputError],
     named: Sequence[str],
 ) -> None:
-    """Interpret the files of a format together; files that contradict the others have failed."""
+    """Interpret the files of a format together; those that contradict others count as failed."""
     if other.together is None:
         return
     while own := [at for at, file_read in enumerate(found.read) if file_read.format is other]:
@@ -147,7 +147,7 @@ def _beside_one_another(
 
 
 def _of(others: Sequence[PathFormat], path: str, name: str | None) -> PathFormat | None:
-    """The format of a path, or the named one, among the other formats."""
+    """Return the format of a path, or the named one, among the other formats."""
     if name is not None:
         return next((form for form in others if form.name == name), None)
     return next((form for form in others if form.detect(path)), None)
@@ -168,7 +168,7 @@ def check_stated(options: Options) -> None:
 
 
 def _together(read: Iterable[Read]) -> list[str]:
-    """The files' warnings; a warning of many files names the first of them."""
+    """Return the files' warnings; a warning of many files names the first of them."""
     # A warning without a subject may mean anything, so that it is not merged.
     saying: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for file_read in read:
@@ -205,7 +205,7 @@ def _known(
     notes: list[str],
     others: Sequence[PathFormat],
 ) -> Iterator[str]:
-    """Files of known formats in a folder and its sub-folders, sorted by name."""
+    """Yield files of known formats in a folder and its sub-folders, sorted by name."""
     files = list(_files(folder))
     skipped = 0
     for file in files:
@@ -243,7 +243,7 @@ def _is_known(file: str, options: Options, name: str | None) -> bool:
 
 def _without_repeated(several: Several, failed: dict[str, InputError]) -> list[tuple[str, str]]:
     """Leave out files whose runs are all in an earlier file, and unclear files whose runs are in
-    any file, which are then no failures; return the names of both files."""
+    any file, which then do not count as failed; return the names of both files."""
     owners: dict[object, str] = {}
     kept, dropped = [], []
     for file_read in several.read:
@@ -280,7 +280,7 @@ def _left_out(failed: dict[str, InputError]) -> list[str]:
 
 
 def _listed(failed: Mapping[str, InputError]) -> str:
-    """The error of the first file, and the names of the others."""
+    """Return the error of the first file, and the names of the others."""
     first, *others = failed
     names = [*others[:_NAMED], f"{len(others) - _NAMED} more"][: min(len(others), _NAMED + 1)]
     return f"{failed[first]}" + ("; also " + ", ".join(names) if names else "")

@@ -63,7 +63,7 @@ def shape_of(trace: Trace, steps: Steps, file: str, gpus: int) -> Shape:
 
 
 def _counts(process: Process, steps: ProcessSteps) -> tuple[float, float, float]:
-    """Calls, launches and waits of a step."""
+    """Return calls, launches and waits of a step."""
     own = usual(process, steps)
     waits = waiting.of_calls(process)
     calls = among(steps.call_step, own) & ~waiting.asked_again(process, waits)

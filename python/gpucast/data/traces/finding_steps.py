@@ -52,7 +52,7 @@ def find_steps(trace: Trace, range_name: str | None = None) -> Steps:
             the next.
 
     Raises:
-        InputError: there is no such range, or no repeating step; the message has the remedy.
+        InputError: no range has this name, or no step repeats; the message has the remedy.
     """
 
     def steps_of(process: Process) -> ProcessSteps | None:
@@ -142,7 +142,7 @@ def by_kernel(process: Process, kernel: str) -> ProcessSteps | None:
 def _light_steps(
     process: Process, sequence: Sequence, begins: Ints, ends: Ints
 ) -> tuple[Ints, Ints]:
-    """Begins and ends of the steps of light phases, ns; none if the pattern is ambiguous.
+    """Return starts and ends of the steps of light phases (ns); none if the pattern is ambiguous.
 
     Args:
         begins, ends: those of steps of full phases, ns.
@@ -175,7 +175,7 @@ _NUMBER = re.compile(r"[\s#:_-]*(\d+|\*)$")
 
 
 def by_range(process: Process, name: str) -> ProcessSteps | None:
-    """Return steps from the begin of each range to that of the next: work between two ranges
+    """Return steps from the start of each range to that of the next: work between two ranges
     belongs to the first.
 
     None if fewer than two ranges have that name.
@@ -207,12 +207,12 @@ def counted_ranges(process: Process) -> Counter[str]:
 
 
 def _unnumbered(name: str) -> str:
-    """The name of a range without a number at its end: ``step`` for ``step 127`` and ``step *``."""
+    """Return a range's name without a number at its end: ``step`` for ``step 127``, ``step *``."""
     return _NUMBER.sub("", name) or name
 
 
 def _named_ranges(process: Process, name: str) -> pd.DataFrame:
-    """The ranges of a name, in the thread that has most of them, in order of time.
+    """Return the ranges of a name, in the thread that has most of them, in order of time.
 
     Names that differ only in a number are equal: ``ProfilerStep``, ``ProfilerStep#*`` and
     ``ProfilerStep#20`` all name ``ProfilerStep#20``, ``ProfilerStep#21``, ..., unless several
@@ -260,7 +260,7 @@ def by_period(process: Process) -> ProcessSteps | None:
 
 
 def _longest_waits(sequence: Sequence) -> list[int]:
-    """Tokens in which the host waits, sorted by total time, longest first."""
+    """Return tokens in which the host waits, sorted by total time, longest first."""
     waits = sequence.waits != waiting.NOTHING
     tokens, taken = sequence.tokens[waits], (sequence.end_ns - sequence.start_ns)[waits]
     often = np.bincount(tokens) >= FEWEST_REPEATS
@@ -316,7 +316,7 @@ def _readings(sequence: Sequence, wait: int | None) -> Iterator[Ints]:
 
 
 def _steps(process: Process, sequence: Sequence, ends: Ints, wait: int | None) -> ProcessSteps:
-    """Steps that end with these tokens: at the end of the wait, or at the begin of the next call.
+    """Return the steps that end with these tokens: at the wait's end, or when the next call starts.
 
     Before the first end there are warm-up and one step, which is assumed to have as many calls as
     most.
@@ -347,7 +347,7 @@ def _steps(process: Process, sequence: Sequence, ends: Ints, wait: int | None) -
 
 
 def _counts(process: Process, steps: ProcessSteps) -> bool:
-    """Whether there are enough steps of a kind, with enough of the GPUs' time."""
+    """Return whether there are enough steps of a kind, with enough of the GPUs' time."""
     work = process.work
     taken = (work["end_ns"] - work["start_ns"]).to_numpy().astype(float)
     regular = taken[np.isin(steps.work_step, np.flatnonzero(steps.kind >= 0))].sum()

@@ -31,7 +31,7 @@ MEMORIES = {
 
 
 class Names(dict[str, int]):
-    """Numbers of texts, from 1, in the order in which they are asked for."""
+    """Numbers of texts, from 1, in the order of their first look-up."""
 
     def __missing__(self, text: str) -> int:
         self[text] = len(self) + 1
@@ -52,7 +52,7 @@ def process(
     ``flags``: flags of streams, by context and stream.
     """
     calls = _outermost(calls, work, waits)
-    # Told by the names of calls, because the formats do not state it.
+    # Recognized by the names of calls, because the formats do not state it.
     asynchronous = [number for text, number in names.items() if "Async" in text]
     numbers = calls["correlation"][calls["name"].isin(asynchronous)]
     work["asynchronous"] = work["correlation"].isin(numbers).astype("uint8")
@@ -64,7 +64,7 @@ def process(
 
 
 def _outermost(calls: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
-    """The calls that no other call of their thread contains.
+    """Return the calls that no other call of their thread contains.
 
     Calls of the runtime make calls of the driver, whose work then belongs to the former:
     correlations of inner calls are replaced in ``others`` (work and waits), in place.
@@ -90,7 +90,7 @@ def _outermost(calls: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_start(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows in order of time."""
+    """Return the rows in order of time."""
     return rows.sort_values("start_ns", kind="stable", ignore_index=True)
 
 
@@ -113,7 +113,7 @@ def _number_recordings(waits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _streams_of(work: pd.DataFrame, flags: dict[tuple[int, int], int]) -> pd.DataFrame:
-    """The streams of the work; flags by context and stream, 1 (blocking) if not known."""
+    """Return the streams of the work; flags by context and stream, 1 (blocking) if not known."""
     keys = work[["context", "device", "stream"]].drop_duplicates()
     streams = zip(keys["context"].tolist(), keys["stream"].tolist(), strict=True)
     known = [flags.get(stream, tables.BLOCKING) for stream in streams]

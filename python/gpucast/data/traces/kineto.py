@@ -1,7 +1,7 @@
 """PyTorch's (Kineto's) Chrome trace, ``.json`` or ``.json.gz``, as a trace.
 
 Format: libkineto's output_json.cpp and CuptiActivity.cpp. ``ts`` and ``dur`` are microseconds with
-decimals, from ``baseTimeNanoseconds`` where that is stated. Calls are the categories cuda_runtime
+decimals, from ``baseTimeNanoseconds`` if that is stated. Calls are the categories cuda_runtime
 and cuda_driver, work is kernel, gpu_memcpy and gpu_memset, waits are cuda_sync and cuda_event
 (written only with ``enable_cuda_sync_events``), ranges are user_annotation. One file is one
 process.
@@ -232,8 +232,8 @@ class _Kineto:
 
 
 def _framed(table: str, rows: list[tuple[Event, dict[str, int]]]) -> pd.DataFrame:
-    """Events as a table: values come from the row's own fields, or else the event's arguments, or
-    else are 0."""
+    """Return events as a table; values are the row's own fields, else the event's arguments, else
+    0."""
     columns: dict[str, object] = {}
     for name in tables.COLUMNS[table]:
         keys = _ARGUMENTS.get(name, ())
@@ -242,7 +242,7 @@ def _framed(table: str, rows: list[tuple[Event, dict[str, int]]]) -> pd.DataFram
 
 
 def _of_kind(event: Event, kind: int, names: foreign.Names) -> dict[str, int]:
-    """The specific fields of kernels, copies and memsets."""
+    """Return the specific fields of kernels, copies and memsets."""
     text = str(event.get("name", ""))
     if kind == tables.KERNEL:
         blocks, threads = _product(event, "grid"), _product(event, "block")
@@ -263,7 +263,7 @@ def _of_kind(event: Event, kind: int, names: foreign.Names) -> dict[str, int]:
 
 
 def _number(event: Event, *keys: str) -> int:
-    """The first existing one of these arguments; 0 without any, and for -1, which means none."""
+    """Return the first of these arguments that exists; 0 if none does, and for -1 (none)."""
     for key in keys:
         value = event["args"].get(key)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -365,7 +365,7 @@ class _JsonPieces:
             return value
 
     def _next(self) -> str:
-        """The next non-blank character; "" at the end."""
+        """Return the next non-blank character; "" at the end."""
         while True:
             blank = _BLANK.match(self._text, self._at)
             assert blank is not None

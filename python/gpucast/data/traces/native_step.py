@@ -98,14 +98,14 @@ def with_work(process: Process, steps: ProcessSteps) -> NDArray[np.bool_]:
 
 
 def light_steps(steps: ProcessSteps) -> NDArray[np.bool_] | None:
-    """Return the typical steps of the usual kind of which only calls were recorded; None if they
-    are too few."""
+    """Return the typical steps of the usual kind whose calls only were recorded; None if they are
+    too few."""
     own = steps.kept & (steps.phase == phases.LIGHT) & (steps.kind == 0)
     return own if np.count_nonzero(own) >= FEWEST_LIGHT else None
 
 
 def _noted(process: Process, steps: ProcessSteps, own: NDArray[np.bool_]) -> float:
-    """Seconds by which recording lengthens each light step."""
+    """Return the seconds by which recording lengthens each light step."""
     calls = process.calls
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     drives = (calls["thread"] == steps.thread).to_numpy()

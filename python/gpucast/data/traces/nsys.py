@@ -2,8 +2,8 @@
 
 Tables and columns: NVIDIA's "SQLite Export Schema Reference". Tables exist only if something was
 recorded, and columns differ by version; numbers of enumerations are looked up in the export's own
-ENUM tables. Times are ns since the session began, a process is ``globalTid`` without its last 24
-bits, a thread is these.
+ENUM tables. Times are ns since the session began. The last 24 bits of ``globalTid`` are the thread,
+the others the process.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ _LONGEST_DEFAULT = 20
 
 
 def _cell(column: str) -> str:
-    """A column of a query: whole numbers, or texts where these are allowed; otherwise a text, or
-    NULL."""
+    """Return a column of a query: whole numbers, or texts where these are allowed; otherwise a
+    text, or NULL."""
     if column in _TEXTS:  # PROCESSES.name is the number of a text
         return f"CASE WHEN typeof(\"{column}\") IN ('integer', 'text') THEN \"{column}\" END"
     kind = f'typeof("{column}")'
@@ -244,8 +244,8 @@ class _Export:
     def _table(
         self, name: str, needed: tuple[str, ...], optional: tuple[str, ...] = ()
     ) -> pd.DataFrame:
-        """Columns of a table: whole numbers (-1 if an optional one is missing) or texts (None
-        then); no rows if the table is missing.
+        """Return columns of a table: whole numbers (-1 if an optional one is missing) or texts
+        (None then); no rows if the table is missing.
 
         Raises:
             InputError: a column is missing or holds wrong values, or there are too many rows.
@@ -294,7 +294,7 @@ class _Export:
         return rows
 
     def _memories(self) -> dict[int, int]:
-        """Our kinds of memory, by the export's numbers."""
+        """Return our kinds of memory by the export's numbers."""
         rows = self._table("ENUM_CUDA_MEM_KIND", ("id",), ("label", "name"))
         words = rows["label"].where(rows["label"].notna(), rows["name"]).astype(str).str.lower()
         words = words.str.replace("cuda_memopr_memory_kind_", "")

@@ -146,7 +146,7 @@ class Union:
         return self._before(ends) - self._before(begins)
 
     def _before(self, times: Ints) -> Ints:
-        """The covered length before each time."""
+        """Return the covered length before each time."""
         lengths = self.ends - self.starts
         before = np.concatenate([[0], np.cumsum(lengths)])
         at = np.searchsorted(self.starts, times, side="right")
@@ -200,7 +200,7 @@ def skew_of(process: Process) -> Skew:
 
 
 def _slack_of_copies(process: Process, rows: np.ndarray) -> list[float]:
-    """Slack of blocking copies to the host, which return after their end."""
+    """Return the slack (ns) of blocking copies to the host, which return after their end."""
     work = process.work
     blocking = (
         (rows >= 0)
@@ -213,7 +213,7 @@ def _slack_of_copies(process: Process, rows: np.ndarray) -> list[float]:
 
 
 def _slack_of_streams(process: Process, rows: np.ndarray) -> list[float]:
-    """Slack of waits for streams, which return after all earlier work of the stream."""
+    """Return the slack (ns) of waits for streams, which return after all earlier work there."""
     waits = process.waits[process.waits["kind"] == tables.HOST_WAITS_STREAM]
     work, slacks = process.work, []
     for stream in np.unique(waits["stream"].to_numpy()):

@@ -77,7 +77,7 @@ def _host(process: Process, at: int, zero: int) -> Iterator[Event]:
 
 
 def _rows(table: pd.DataFrame) -> Iterator[Any]:
-    """The rows of a table, their columns by name."""
+    """Return the rows of a table, their columns by name."""
     return iter(table.itertuples())
 
 

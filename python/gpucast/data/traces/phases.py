@@ -77,7 +77,7 @@ def checked(process: Process) -> Process:
 
 
 def _lacking(process: Process) -> NDArray[np.int64]:
-    """The full phases that lack work.
+    """Return the full phases that lack work.
 
     Calls that launch work are those of a name whose calls mostly have work, in the full phase with
     most of it: captured launches of a graph and failing calls have none.
@@ -105,7 +105,7 @@ def _lacking(process: Process) -> NDArray[np.int64]:
 
 
 def _captured(process: Process) -> NDArray[np.bool_]:
-    """Calls made while a stream was captured into a graph, when most launches do nothing."""
+    """Return which calls were made during capture into a graph, when most launches do nothing."""
     calls = process.calls
     numbers = {
         word: [number for number, name in process.names.items() if name.endswith(word)]

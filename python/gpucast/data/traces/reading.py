@@ -1,7 +1,7 @@
 """Traces from files: zip archives, folders, and files of other recorders.
 
-An interrupted recording is read as far as it is whole, with a list of its truncated tables, which
-are Arrow IPC streams.
+Complete parts of an interrupted recording are read, with a list of its truncated tables, which are
+Arrow IPC streams.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _archive(archive: zipfile.ZipFile, name: str) -> _Files:
 
 
 def _of_process(name: str) -> bool:
-    """Whether a file of this name describes a process or its calls."""
+    """Return whether a file of this name describes a process or its calls."""
     folder, _, rest = name.partition("/")
     return folder.isdigit() and rest in ("process.json", "calls.arrows")
 
@@ -217,8 +217,8 @@ def _check_kinds(phases: pd.DataFrame, place: Place) -> None:
     unknown = sorted(set(phases["full"].tolist()) - set(KNOWN))
     if unknown:
         raise place.error(
-            f"has phases of kind {unknown[0]}, where this gpucast knows 0, 1 and 2: record the "
-            "program again with it",
+            f"has phases of kind {unknown[0]}, but this gpucast knows only 0, 1 and 2: record "
+            "the program again with it",
             "full",
         )
 
@@ -238,7 +238,7 @@ def _with_open_phase(
 
 
 _MESSAGE = b"\xff\xff\xff\xff"
-"""The begin of each message of a stream."""
+"""The first bytes of each message of a stream."""
 
 
 @dataclass(frozen=True)
@@ -304,7 +304,7 @@ class _Batches:
 
 
 def _whole_batches(content: bytes, place: Place) -> tuple[_Batches | None, bool]:
-    """The complete batches; None if not even the schema is complete."""
+    """Return the complete batches; None if not even the schema is complete."""
     import nanoarrow
     from nanoarrow.ipc import InputStream
 
@@ -338,7 +338,7 @@ def _at_end(source: io.BytesIO, content: bytes) -> bool:
 
 
 def _column(read: _Batches, name: str, place: Place) -> tuple[str, list[CArrayView]]:
-    """A column's type and its parts."""
+    """Return a column's type and its parts."""
     if name not in read.kinds:
         raise place.error("the column is missing", name)
     at = list(read.kinds).index(name)
@@ -373,7 +373,7 @@ def _texts(part: CArrayView, offsets: str) -> list[str]:
 
 
 def _called(kind: str) -> str:
-    """A common type in words."""
+    """Return a common type in words."""
     return {"e": "float16", "f": "float32", "g": "float64", "b": "bool", "z": "binary"}.get(
         kind, _INTEGERS.get(kind, "utf8" if kind in _OFFSETS else f"type {kind!r}")
     )

@@ -229,8 +229,8 @@ def _imported(trace: Trace, found: Observed, path: str, options: Options) -> Imp
     except UnclearError as error:
         if error.field == "-n":
             error.message = (
-                "its command line has no --n, and n is what the work grows with; state it by -n, "
-                "or by --from-name 'n(?P<n>[0-9]+)' where files' names say it"
+                "its command line has no --n, the size with which the work grows; state it by -n, "
+                "or by --from-name 'n(?P<n>[0-9]+)' if file names have it"
             )
         raise
 
@@ -251,7 +251,7 @@ def _understood(found: Observed) -> str:
 
 
 def _options(command: Sequence[str]) -> dict[str, str]:
-    """Options of a command line with their values, ``--n 4096`` or ``--n=4096``."""
+    """Return the options of a command line with their values: ``--n 4096`` or ``--n=4096``."""
     options: dict[str, str] = {}
     for word, following in itertools.pairwise([*command, ""]):
         name, is_set, value = word.partition("=")
@@ -261,8 +261,8 @@ def _options(command: Sequence[str]) -> dict[str, str]:
 
 
 def _evenly(seconds: NDArray[np.float64]) -> list[float]:
-    """The steps that are kept, in order of time: evenly chosen from the sorted ones, so that the
-    median stays."""
+    """Return the steps that are kept, in order of time: evenly chosen from the sorted ones, so that
+    the median stays."""
     if seconds.size <= MOST_SAMPLES:
         return [float(value) for value in seconds]
     places = (2 * np.arange(MOST_SAMPLES) + 1) * seconds.size // (2 * MOST_SAMPLES)

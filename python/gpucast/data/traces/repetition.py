@@ -65,7 +65,7 @@ def ranked(tokens: Ints, begins: Ints, ends: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _random(tokens: Ints) -> NDArray[np.uint64]:
-    """A pseudo-random number for each token (splitmix64)."""
+    """Return a pseudo-random number for each token (splitmix64)."""
     with np.errstate(over="ignore"):
         z = (tokens.astype(np.uint64) + np.uint64(1)) * _BASE
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -96,7 +96,7 @@ def period(tokens: Ints) -> int | None:
 
 
 def _shares(tokens: Ints) -> Floats:
-    """The approximate share of the sequence that is the same after each lag."""
+    """Return the approximate share of the sequence that is the same after each lag."""
     size = tokens.size
     padded = 1 << (2 * size - 1).bit_length()
     random = np.random.default_rng(20)
@@ -134,8 +134,8 @@ def rhythm(tokens: Ints, weights: Floats) -> Ints | None:
 
 
 def _steady_end(tokens: Ints, length: int) -> int:
-    """The end (exclusive) of a period in the middle of the longest periodic stretch, with another
-    period before it."""
+    """Return the end (exclusive) of a period in the middle of the longest periodic stretch, with
+    another period before it."""
     same = tokens[length:] == tokens[:-length]
     edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(np.int8), [0]])))
     starts, stops = edges[::2], edges[1::2]
@@ -173,8 +173,8 @@ def containing(
 
 
 def _shared(tokens: Ints, begins: Ints, ends: Ints, usual: int, others: Ints) -> Ints:
-    """The number of tokens that each of the others (the first ``MOST_COMPARED``) has in common with
-    the usual one."""
+    """Return the number of tokens that each of the others (the first ``MOST_COMPARED``) has in
+    common with the usual one."""
     kinds = int(tokens.max()) + 1 if tokens.size else 1
     own = np.bincount(tokens[begins[usual] : ends[usual]], minlength=kinds)
     shared = np.zeros(others.size, np.int64)

@@ -91,7 +91,7 @@ def of_threads(process: Process) -> list[Sequence]:
 
 
 def _tokens(process: Process, rows: Ints) -> Ints:
-    """The request of each call as a number; ``rows``: the calls of the pieces of work."""
+    """Return the request of each call as a number; ``rows``: the calls of the pieces of work."""
     keys = pd.DataFrame({"call": process.calls["name"].to_numpy(np.int64)})
     if not phases.has_light(process):  # with light phases only the names of most calls are known
         # The first piece stands for a whole graph, or for a copy in pieces.
@@ -103,7 +103,7 @@ def _tokens(process: Process, rows: Ints) -> Ints:
 
 
 def _counts(asks: Bools, waits: Bools) -> Bools:
-    """Calls that launch work, and waits that do not follow another wait."""
+    """Return which calls launch work, or are waits that do not follow another wait."""
     counts = asks | waits
     there = np.flatnonzero(counts)
     behind_wait = ~asks[there[1:]] & waits[there[:-1]]

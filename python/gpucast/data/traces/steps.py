@@ -36,9 +36,9 @@ class ProcessSteps:
         begins_ns: k + 1 bounds, on the host's clock: a step ends when the next begins.
         kept: whether each step is typical: neither warm-up nor outlier, and within a phase of the
             recording.
-        phase: ``phases.FULL`` for steps whose work is in the trace, ``phases.LIGHT`` for those of
-            which only calls are, whose times are those without a recorder; ``phases.BETWEEN`` for
-            those not within one phase, or in a light one after another that has enough steps.
+        phase: ``phases.FULL`` for steps whose work was recorded, ``phases.LIGHT`` for those whose
+            calls only were, with times as without a recorder; ``phases.BETWEEN`` for those not
+            within one phase, or in a light one after another that has enough steps.
         kind: 0 for steps of the usual sequence of calls, 1 for the next most frequent one, ...; all
             rare ones that are similar to the usual one are the last kind; -1 for stretches between
             two steps.
@@ -149,7 +149,7 @@ def steps_between(
 
 
 def _kinds(tokens: Ints, begins: Ints, ends: Ints) -> Ints:
-    """Kinds of steps, as in ``ProcessSteps``, by the tokens of each [begin, end)."""
+    """Return the kinds of steps, as in ``ProcessSteps``, by the tokens of each [begin, end)."""
     numbers, examples, counts = repetition.ranked(tokens, begins, ends)
     often = min(max(1, int(np.count_nonzero(counts >= _OFTEN))), _KINDS)
     kinds = np.full(counts.size, NO_KIND)
@@ -161,7 +161,7 @@ def _kinds(tokens: Ints, begins: Ints, ends: Ints) -> Ints:
 
 
 def _typical(seconds: NDArray[np.float64], kinds: Ints) -> Bools:
-    """Which steps are typical: those of a recurring kind, without outliers and slow first ones.
+    """Return which steps are typical: of a recurring kind, without outliers and slow first ones.
 
     ``seconds``: the time of each step.
     """
@@ -181,7 +181,7 @@ def _typical(seconds: NDArray[np.float64], kinds: Ints) -> Bools:
 
 
 def _phases_that_count(process: Process, bounds: Ints, kinds: Ints) -> NDArray[np.int8]:
-    """The phase of each step; the first light phase with enough steps counts."""
+    """Return the phase of each step; the first light phase with enough steps counts."""
     phase = phases.of_spans(process, bounds[:-1], bounds[1:])
     begins = process.phases["start_ns"].to_numpy()
     number = np.searchsorted(begins, bounds[:-1], side="right") - 1

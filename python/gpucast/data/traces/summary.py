@@ -37,7 +37,7 @@ class StepTimes:
         calls: number of CUDA calls of the usual step (median).
         others: kinds of steps other than the usual one.
         gpu_share: share of the trace's GPU time that is in steps.
-        light: number of typical steps of which only calls were recorded, which takes little time.
+        light: number of typical steps whose calls only were recorded, which takes little time.
         light_seconds: the native step (``native_step``) if these determine it, s; else None.
     """
 
@@ -266,7 +266,7 @@ def _waits(
 def _a_step(
     table: pd.DataFrame, kinds: list[str], typical: NDArray[np.bool_]
 ) -> list[dict[Any, Any]]:
-    """Count, seconds and bytes of each kind of rows per step, sorted by time, longest first."""
+    """Return count, seconds and bytes per step of each kind of rows, the longest time first."""
     sums = table.groupby(kinds, as_index=False).agg(
         count=("bytes", "size"), seconds=("seconds", "sum"), bytes=("bytes", "sum")
     )
@@ -277,7 +277,7 @@ def _a_step(
 
 
 def _copies(process: Process) -> dict[int, tuple[str, int]]:
-    """The copy of each call in words, and its bytes."""
+    """Return the copy of each call in words, and its bytes."""
     work = process.work[process.work["kind"] == tables.COPY]
     rows = waiting.calls_of(process, work["correlation"].to_numpy())
     copies: dict[int, tuple[str, int]] = {}
@@ -288,7 +288,7 @@ def _copies(process: Process) -> dict[int, tuple[str, int]]:
 
 
 def _kernels_before(process: Process, steps: ProcessSteps) -> NDArray[np.object_]:
-    """The last kernel that the thread of each call launched before it in its step."""
+    """Return the last kernel that the thread of each call launched before it in its step."""
     work = process.work[process.work["kind"].isin((tables.KERNEL, tables.GRAPH))]
     rows = waiting.calls_of(process, work["correlation"].to_numpy())
     launched = np.full(len(process.calls), None, object)

@@ -55,7 +55,7 @@ def archived(trace: Trace) -> bytes:
 
 
 def _stream_of(columns: Mapping[str, npt.NDArray[np.integer] | list[str]]) -> bytes:
-    """Columns of equal length, numbers or texts, as an Arrow IPC stream."""
+    """Return columns of equal length, numbers or texts, as an Arrow IPC stream."""
     import nanoarrow
     from nanoarrow.ipc import StreamWriter
 

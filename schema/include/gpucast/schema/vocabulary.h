@@ -6,17 +6,17 @@
 
 namespace gpucast::schema {
 
-// What a record holds.
+// The content of a record.
 enum class RecordKind { machine, transfer, launch, step, overlap, skeleton, host_memory, note };
 
 // How GPUs are reached; records may name a path of the user's own instead.
 enum class Path { host, native, remote, remote_sync, remote_shm };
 
-// How a step of the mini-app moves data.
+// The way in which a step of the mini-app moves data.
 enum class Schedule { star_serial, star_async, allgather, mpi };
 
-// Kind of host memory. portable: pinned for all GPUs, not for one. unknown: measured by others, who
-// do not say.
+// Kind of host memory. portable: pinned for all GPUs, not only for one. unknown: not stated by
+// others who measured it.
 enum class Memory {
   pageable,
   pinned,
@@ -27,27 +27,27 @@ enum class Memory {
   unknown,
 };
 
-// What copies: a copy engine, or a kernel.
+// The means of a copy: a copy engine, or a kernel.
 enum class Engine { copy, kernel };
 
 // The ways that data take between host, GPUs and nodes; each may have a transfer curve. peer: from
 // GPU to GPU directly; staged: through host memory; local: within a GPU; net: between nodes.
 enum class Route { h2d, d2h, peer, staged, local, net };
 
-// How a transfer was timed. call: what the caller of a blocking copy waits; gated: the device's own
-// time of one of many copies queued behind a gate.
+// How a transfer was timed. call: time for which the caller of a blocking copy waits; gated: the
+// device's own time of one of many copies queued behind a gate.
 enum class TransferMethod { call, gated };
 
-// How launches were timed. submit: what the host waits for one; sync: until it has run; gated: of a
-// row, by the device's clock; graph: the nodes of one; row: what the host waits for a row; drain:
-// until the row has run. Without launches: idle: a wait for a stream that has nothing to do; rest:
-// that after 5 ms without a call, when whoever looks for messages sleeps.
+// How launches were timed. submit: the host's time for one; sync: until it has run; gated: one of a
+// row, by the device's clock; graph: the nodes of a graph; row: the host's time for a row; drain:
+// until the row has run. Without launches: idle: a wait for a stream without work; rest: the same
+// after 5 ms without a call, when threads that poll for messages sleep.
 enum class LaunchMethod { submit, sync, gated, graph, row, drain, idle, rest };
 
-// What one device does at the same time: copies up, copies down, a kernel.
+// Operations of one device at the same time: copies up, copies down, a kernel.
 enum class OverlapPart { h2d, d2h, kernel };
 
-// What an observation of a fit times; the core's arrays hold the word's number.
+// The quantity that an observation of a fit times; the core's arrays hold the word's number.
 enum class ObservationKind { step, cpu, transfer, launch, kernel, skeleton };
 
 template <>

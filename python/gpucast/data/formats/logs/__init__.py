@@ -1,4 +1,4 @@
-"""Logs of programs that people run: tables of the TOML files, and modules that read some of them.
+"""Logs of other programs: tables in the TOML files, and modules that read some of the logs.
 
-To add one, see ``programs.py``; nothing else has to be changed.
+To add a program, see ``programs.py``; nothing else has to be changed.
 """

@@ -1,4 +1,4 @@
-"""Reads AMBER's mdout and mdinfo; molecular_dynamics.toml says how."""
+"""Reads AMBER's mdout and mdinfo, as molecular_dynamics.toml describes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TIMING = (
 
 
 def read(part: Part) -> None:
-    """The run over all steps."""
+    """Report the run over all steps."""
     if part.find(r"imin *= *1\s*[,\n]"):  # a minimization
         return
     timing = part.last(TIMING)

@@ -1,4 +1,4 @@
-"""Reads CarpetX's output; simulations.toml says how."""
+"""Reads CarpetX's output, as simulations.toml describes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINE = (
 
 
 def read(part: Part) -> None:
-    """The iterations of each grid."""
+    """Report the iterations of each grid."""
     facts = part.facts
     devices = facts.get("total") or facts.get("number")
     gpus = int(devices) if devices else None

@@ -1,4 +1,4 @@
-"""Reads GPTL's timer tables; simulations.toml says how."""
+"""Reads GPTL's timer tables, as simulations.toml describes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WHOLE = "prim_main_loop"
 
 
 def read(part: Part) -> None:
-    """The first timer of steps that is there."""
+    """Report the first of the timers of steps that exists."""
     timers = {match["name"]: match for match in part.all(part.log.words["timer"])}
     name = next((timer for timer in (*STEPS, WHOLE) if timer in timers), None)
     if name is None:

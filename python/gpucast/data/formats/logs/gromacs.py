@@ -1,4 +1,4 @@
-"""Reads GROMACS's md.log; molecular_dynamics.toml says how."""
+"""Reads GROMACS's md.log, as molecular_dynamics.toml describes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _AGREE = 0.01
 
 
 def read(part: Part) -> None:
-    """The run that its accounting counted."""
+    """Report the run that the accounting timed."""
     if part.facts.get("integrator") in _STATIONARY:
         return
     performance = part.find(PERFORMANCE)

@@ -1,4 +1,4 @@
-"""Reads HOOMD-blue's output; molecular_dynamics.toml says how."""
+"""Reads HOOMD-blue's output, as molecular_dynamics.toml describes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEVICES = r"running on the following GPU\(s\):\n(?P<list>(?: *\[[0-9]+\][^\n]*\n
 
 
 def read(part: Part) -> None:
-    """The repetitions of a benchmark, the runs of version 2, or a bare rate."""
+    """Report a benchmark's repetitions, the runs of version 2, or a bare rate."""
     words = part.log.words
     if (moves := part.find(words["moves"])) is not None:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Reads LAMMPS's screen output and logs; molecular_dynamics.toml says how."""
+"""Reads LAMMPS's screen output and logs, as molecular_dynamics.toml describes."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _case(settings: dict[str, str], devices: _Devices) -> str | None:
 
 
 def _timestep(settings: dict[str, str], tail: str) -> float | None:
-    """Return seconds; None for units without seconds (lj)."""
+    """Return the simulated time of a step (s); None if unknown or in reduced units (lj)."""
     units = settings.get("units")
     if "step" in settings and units in _TIME_UNITS:
         value = runs.decimal(settings["step"])

@@ -15,15 +15,16 @@ that name. A value holds until another line sets it, and a line with a time is a
 - ``total``: of the whole run, or from ``began_ms`` to ``ended_ms``, divided by its ``steps``, if
   the log has no other times; ``done``: samples processed until a line, in place of ``step``;
 - ``n``, or ``grid`` (``64x64x128``), its sides ``nx``, ``ny``, ``nz``, or the ``cells`` of each
-  ``level``, until a lower one is told anew; ``whole_work``, or ``whole_rate`` over ``total``: n of
-  all ``steps`` together; ``of_tokens``: n sequences count as tokens;
-- ``micro`` (the batch of each rank) and ``accumulation``; ``batch``, where nobody can tell whether
-  it is of one rank or of all; ``share``, that of each rank beside ``n``; ``each_rate`` beside
-  ``all_rate`` and ``time``: what a GPU, and all of them, work on a second;
+  ``level``, until a lower level is printed again; ``whole_work``, or ``whole_rate`` times
+  ``total``: n of all ``steps`` together; ``of_tokens``: n sequences count as tokens;
+- ``micro`` (the batch of each rank) and ``accumulation``; ``batch``, if it may be that of one rank
+  or of all; ``share``, that of each rank beside ``n``; ``each_rate``, ``all_rate`` and ``time``:
+  units of n a second of one GPU and of all, and the time of a step;
 - ``gpus``, or ``nodes`` times ``per_node``, ``ranks`` times ``per_rank``, ``mesh`` (``[4, 2]``),
-  ``tp``, ``pp``, ``dp`` (how many share a request, and serve others beside it), ``devices`` (their
-  list); ``ranks``, or ``p`` times ``q``, where ``gpu_a_rank`` is found, or as many are ``visible``;
-- ``passed``: seconds by the clock, beside ``elapsed`` ones in which processors worked.
+  ``tp``, ``pp``, ``dp`` (numbers of GPUs that share a request, and of groups that serve others),
+  ``devices`` (a list); ``ranks``, or ``p`` times ``q``, if ``gpu_a_rank`` is found or as many GPUs
+  are ``visible``;
+- ``passed``: seconds by the clock, if ``elapsed`` are those in which processors worked.
 
 If a log has several kinds of times, the first in this order is used. The first line and the much
 slower ones after it warm up. Lines of several ranks are one; a run that was restarted at an earlier
@@ -77,9 +78,9 @@ class Printed(Log):
     """A log whose lines state everything.
 
     Attributes:
-        lines: patterns of what stands in one line; also the marks, where these are not stated.
-        averages_of: the group that numbers what times are averages of, so that the last says all.
-        job: whether a step is the whole run, as people compare them: ``total`` has no steps.
+        lines: patterns that match within a line; they are also the marks, if none are stated.
+        averages_of: the group that numbers what times are averaged over; its last line counts.
+        job: whether a step is the whole run, as is usual for the program: ``total`` has no steps.
         warms: whether the first steps warm up.
         line_a_step: whether each line with ``elapsed`` is one step.
     """
@@ -388,7 +389,7 @@ def _facts(known: Known, work: float | None = None) -> dict[str, Any]:
 
 
 def _size(known: Known, product: Callable[..., float | None]) -> float | None:
-    """n, or what follows from its parts."""
+    """Return n as stated, or computed from its parts."""
     levels = [runs.number(text) for name, text in known.items() if _CELLS in name]
     whole = product("whole_work") if "whole_work" in known else product("whole_rate", "total")
     steps = product("steps")
@@ -403,7 +404,7 @@ def _size(known: Known, product: Callable[..., float | None]) -> float | None:
 
 
 def _gpus(known: Known, product: Callable[..., float | None]) -> float | None:
-    """The GPUs of all ranks."""
+    """Return the number of GPUs of all ranks."""
     if "unsaid" in known:
         return product("gpus")
     mesh = [float(side) for side in re.findall("[0-9]+", known.get("mesh", ""))]

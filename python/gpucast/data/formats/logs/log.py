@@ -1,16 +1,14 @@
 """A program's log described by patterns, and how it is read.
 
-To import the log of another program, add a table to a TOML file in here (``programs.py``). What it
-is stands in ``gpucast import --help``, and with its name and what it says about it in
-docs/how-to/logs.md.
+To import the log of another program, add a table to a TOML file here (``programs.py``). Its
+``what`` is shown in ``gpucast import --help``, and with name and ``about`` in docs/how-to/logs.md.
 
-A log falls into parts, one for each start of the program, and ``read`` of the module of its name is
-given one after another. It looks for what was timed and says so with ``Part.run``; what holds for
-the whole part the named groups of ``facts`` and ``settings`` tell: n, gpus, ranks, nodes, the
-simulated time of a step as fs or ps, and words for the ``case``. ``<n>`` in a pattern is a number,
-as a group of that name.
+A log is split into parts, one for each start of the program, and the ``read`` of the program's
+module is called with each. It looks for times and reports them with ``Part.run``. The named groups
+of ``facts`` and ``settings`` hold for the whole part: n, gpus, ranks, nodes, the simulated time of
+a step as fs or ps, and words for the ``case``. ``<n>`` in a pattern is a number in a group ``n``.
 
-Where the lines of a program say all, a table of patterns is enough: see ``lines.py``.
+If the program's lines state everything, a table of patterns is enough: see ``lines.py``.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ class Log:
 
     Attributes:
         name: as in ``--format NAME``.
-        what: what it is, in a few words; ``about``: what users read of it.
+        what: description in a few words; ``about``: description for users.
         marks: patterns; any one identifies the log, or all those of a tuple together.
         read: reports the runs of a part to it.
         program, unit: name of the program, and what n counts.
@@ -52,7 +50,7 @@ class Log:
         gpu_name: pattern of the GPUs' models, with a group ``name``.
         unclear: why a run's GPUs may be unknown.
         rank: if a text may be of several formats, that of lowest rank is taken.
-        words: patterns by name, for its reader.
+        words: further patterns by name, for the reader.
     """
 
     name: str
@@ -74,12 +72,12 @@ class Log:
 
     @property
     def format(self) -> Format:
-        """Return the log as a format."""
+        """The log as a format."""
         return Format(self.name, self.what, self._detect, self._import, log=True,
                       rank=self.rank)  # fmt: skip
 
     def parse(self, text: str) -> Found:
-        """What a text holds. Raises InputError."""
+        """Return the content of a text. Raises InputError."""
         content, line_of = Found(), lines_of(text)
         for number, (begin, part_text) in enumerate(parts(text, self.start, self.end)):
             part = Part(self, part_text, begin, number, line_of, content)
@@ -109,9 +107,9 @@ class Part:
     """The output of one start of a program.
 
     Attributes:
-        log: as which it is read.
-        text: of it; ``begin``: its place in the log; ``number``: of the start.
-        line_of: the line of a place in the log; found: of the log.
+        log: the description by which it is read.
+        text: its text; ``begin``: its place in the log; ``number``: that of the start.
+        line_of: returns the line of a place in the log; ``content``: that of the whole log.
     """
 
     log: Log
@@ -140,7 +138,7 @@ class Part:
 
     @cached_property
     def facts(self) -> dict[str, str]:
-        """The values that the log's facts and settings found."""
+        """The values of the log's facts and settings in this part."""
         matches = [match for pattern in self.log.facts if (match := self.find(pattern))]
         matches += [match for pattern in self.log.settings for match in self.all(pattern)]
         return {name: text.strip() for match in matches for name, text in groups(match).items()}

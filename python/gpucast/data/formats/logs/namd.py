@@ -1,4 +1,4 @@
-"""Reads what NAMD prints; molecular_dynamics.toml says how."""
+"""Reads NAMD's output, as molecular_dynamics.toml describes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AVERAGE = r"PERFORMANCE: [0-9]+ +averaging [^,\n]+, (?P<seconds>[0-9.eE+-]+) sec
 
 
 def read(part: Part) -> None:
-    """The runs between the lines that start or minimize."""
+    """Report the runs; each ends where the next starts or a minimization begins."""
     gpus, unclear, path = _gpus(part)
     is_timed = False
     starts = [match.start() for match in part.all("TCL: (?:Running|Minimizing) for")]

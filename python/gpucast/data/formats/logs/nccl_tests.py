@@ -1,4 +1,4 @@
-"""Reads nccl-tests' table; benchmarks.toml says how."""
+"""Reads nccl-tests' table, as benchmarks.toml describes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Fields = dict[str, str]
 
 
 def read(part: Part) -> None:
-    """A run for each line that is whole, and one for what is in place."""
+    """Report two runs for each complete line: out of place and in place."""
     ranks, rows = part.all(part.log.gpu_name), list(_rows(part))
     count = len({(rank["group"], rank["rank"]) for rank in ranks}) or None
     operation = part.facts.get("operation") or _operation(rows[-1][1] if rows else {}, count or 0)

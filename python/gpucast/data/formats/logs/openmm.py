@@ -1,4 +1,4 @@
-"""Reads OpenMM's benchmark.py; molecular_dynamics.toml says how."""
+"""Reads OpenMM's benchmark.py, as molecular_dynamics.toml describes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TESTS = {
     "apoa1pme": (92224, "PME"), "apoa1ljpme": (92224, "LJPME"), "amber20-dhfr": (23558, "PME"),
     "amber20-cellulose": (408609, "PME"), "amber20-stmv": (1067095, "PME"),
 }  # fmt: skip
-"""Atoms of the tests' systems (DHFR without and in water, ApoA1, AMBER 20's), and methods."""
+"""Atoms of the tests' systems (DHFR without and with water, ApoA1, AMBER 20's), and methods."""
 _SIZES = ("atoms", "num_atoms", "particles")
 _HOST_PLATFORMS = ("CPU", "Reference")
 _ENTRY = (

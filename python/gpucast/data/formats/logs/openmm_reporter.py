@@ -1,4 +1,4 @@
-"""Reads the table of OpenMM's StateDataReporter; molecular_dynamics.toml says how."""
+"""Reads the table of OpenMM's StateDataReporter, as molecular_dynamics.toml describes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = dict[str, str]
 
 
 def read(part: Part) -> None:
-    """The rows of the table as samples of one run."""
+    """Report one run, with the rows of the table as samples."""
     header = part.find(part.log.start)
     if header is None:
         return

@@ -1,4 +1,4 @@
-"""Reads OSU micro-benchmarks; benchmarks.toml says how."""
+"""Reads OSU micro-benchmarks, as benchmarks.toml describes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TWO_SIDED = {"latency", "bandwidth", "bi-directional bandwidth", "multi-threaded
 
 
 def read(part: Part) -> None:
-    """A run for each size of message."""
+    """Report a run for each message size."""
     facts, columns = part.facts, part.find(COLUMNS)
     if "test" not in facts:
         return

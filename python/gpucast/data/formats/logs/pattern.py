@@ -56,12 +56,12 @@ _BRACKETED = re.compile(
 )
 """The step counter in a line that a program prints repeatedly."""
 _OF_EACH = re.compile(r"(?: ?/ ?| per )[a-z]+", re.I)
-"""What may follow the unit of a rate of one GPU."""
+"""Text that may follow the unit of a rate, such as that of one GPU."""
 _OF_ONE = re.compile(r"(?:step|iter|batch)[^|;,\d]*$", re.I)
 """Words that mean that the time behind them is that of one step."""
 _BRACKET = re.compile(r"[ \t]*[(\[]([^)\]\n]*)")
 _IN_BRACKETS = re.compile(r"[^(\[]*[)\]]")
-"""What follows words in brackets."""
+"""The rest of a text in brackets."""
 _MEASURED = re.compile(rf"[0-9][0-9.,]*[ \t]*(?:{_WORD.pattern})?", re.IGNORECASE)
 """Another number, with its unit."""
 _SPREAD = re.compile(r"[ \t]*(?:±|\+/?-)[ \t]*[0-9.,]+")
@@ -227,7 +227,7 @@ def _parts_of_steps(matches: list[re.Match[str]]) -> Iterator[Remark]:
 
 
 def _counted_by_several(matches: list[re.Match[str]]) -> Iterator[Remark]:
-    """Yield a remark if lines with times count several steps each and no unit tells whose time."""
+    """Yield a remark if lines count several steps each and do not state whose time they have."""
     counters = []
     for match in matches:
         if match[TIME] is None:
@@ -408,8 +408,8 @@ def _values(
 def _seconds(
     value: float, name: str, is_rate: bool, known: dict[str, object], file: str, line: int
 ) -> tuple[float, str | None, str | None]:
-    """Return the seconds a step, or of a rate of work those for one unit of it, what the size
-    counts, and what the work is that of."""
+    """Return the seconds of a step (for a rate of work: of a unit of work), what the size counts,
+    and which work it is (``Run.work``)."""
     name = name or ("" if is_rate else "s")
     unit = units.parse_column_unit(name) if name else None
     if unit is None:

@@ -1,9 +1,9 @@
 """The programs whose logs are read: the tables of the TOML files beside this one.
 
-A table has the fields of ``Printed`` (``lines.py``), or, where a program's lines do not say all,
-those of ``Log`` (``log.py``): the module of the program's name reads it. In patterns, ``<word>``
-stands for the text of that name in ``words`` of the file or the program, which may be in pieces,
-and a pattern ``<name>`` for those of the file's ``lists``.
+A table has the fields of ``Printed`` (``lines.py``) or, if a program's lines do not state
+everything, those of ``Log`` (``log.py``), and the module with the program's name reads the log. In
+patterns, ``<word>`` stands for the text, perhaps in pieces, of that name in ``words`` of the file
+or the program, and a pattern ``<name>`` for those of that name in the file's ``lists``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _declared() -> Iterator[Log]:
 
 
 def _spelled(pattern: Any, words: Mapping[str, str], lists: Mapping[str, list[str]]) -> Any:
-    """A pattern, or several, with the words and lists that they name."""
+    """Return a pattern, or several, with the words and lists that they name filled in."""
     if isinstance(pattern, str):
         return re.sub(r"(?<!\?P)<([a-z]+)>", lambda word: words.get(word[1], word[0]), pattern)
     spliced = [one for item in pattern for one in lists.get(str(item)[1:-1], [item])]

@@ -34,7 +34,7 @@ class Run:
     """One run as its program timed it.
 
     Attributes:
-        program: its name, without the version; None if only the user can say.
+        program: its name, without the version; None if only the user knows it.
         line: the line of its time; None if the file is not text.
         seconds: seconds a step, for one or several samples.
         uncertainty: relative half-width of the rounding of printed digits.
@@ -192,8 +192,8 @@ def identity(run: Run | Step) -> object | None:
 
 @dataclass(frozen=True)
 class Stated:
-    """What the user states about a log: ``named`` overrides the log; ``given`` completes it, and
-    overrides it only if the options say so."""
+    """The user's statements about a log: ``named`` override the log; ``given`` complete it, and
+    override it only if the options say so."""
 
     named: Mapping[str, object]
     given: Mapping[str, object]
@@ -371,12 +371,12 @@ def rounding_of_six(value: float) -> float:
 
 
 def line_at(text: str, begin: int, end: int) -> str:
-    """The line, or the lines, of a part of a text."""
+    """Return the line, or lines, of a stretch of a text."""
     behind = text.find("\n", end)
     return text[text.rfind("\n", 0, begin) + 1 : behind if behind >= 0 else None]
 
 
 def lines_of(text: str) -> Callable[[int], int]:
-    """Tells the number of the line, from 1, that holds a place of the text."""
+    """Return a function that gives the number, from 1, of the line at a place of the text."""
     ends = [match.start() for match in re.finditer("\n", text)]
     return lambda place: bisect_left(ends, place) + 1

@@ -32,8 +32,8 @@ def read(grid: Grid, options: Options) -> Imported:
 
 
 def read_transfers(grid: Grid, options: Options) -> Imported:
-    """Transfer records: copy engine, alone, valid; rows that differ only in seconds become one
-    record with several samples. Raises InputError."""
+    """Read transfer records: by the copy engine, alone, valid; rows that differ only in seconds
+    become one record with several samples. Raises InputError."""
     columns = resolve(grid, options.columns)
     for role in REQUIRED:
         if role not in columns.by_role:

@@ -64,8 +64,8 @@ def melted(grid: Grid, options: Options) -> tuple[Grid, Options, list[str]]:
 
 
 def _unit_of_all(given: dict[str, str]) -> tuple[str | None, bool]:
-    """The unit that the user gave to all columns of counts, and whether these were named; both are
-    removed from the column options."""
+    """Return the unit that the user gave to all columns of counts, and whether these were named;
+    both are removed from the column options."""
     confirmed = given.get("gpus") == ALL
     if confirmed:
         del given["gpus"]
@@ -97,7 +97,7 @@ def _ask_for_counts(grid: Grid, across: list[int], *, confirmed: bool) -> None:
 
 
 def _unit(grid: Grid, across: dict[int, int]) -> str:
-    """The only unit that the header or a line above it names."""
+    """Return the only unit that the header or a line above it names."""
     beside = [name for at, name in enumerate(grid.names) if at not in across]
     for texts in ([grid.names[at] for at in across], beside, grid.above):
         named = dict.fromkeys(unit for text in texts for unit in _units_in(text))
@@ -116,7 +116,7 @@ def _unit(grid: Grid, across: dict[int, int]) -> str:
 
 
 def _units_in(text: str) -> Iterator[str]:
-    """Units of time in a text: in brackets, after a slash, alone, or after "in"."""
+    """Yield units of time in a text: in brackets, after a slash, alone, or after "in"."""
     words = re.findall(r"[(\[]([^)\]]+)[)\]]", text)
     words += re.findall(r"[^\s,;:()\[\]\\|]+/[^\s,;:()\[\]\\|]+", text)
     words.append(text)
@@ -128,7 +128,7 @@ def _units_in(text: str) -> Iterator[str]:
 
 
 def _with_sizes(grid: Grid, others: dict[int, str]) -> dict[int, str]:
-    """The other columns, with the corner named after what its column counts (``atoms / GPUs``)."""
+    """Return the other columns; the corner is named after what it counts (``atoms / GPUs``)."""
     for at, name in others.items():
         stem = re.sub(r"[(\[].*?[)\]]", "", name)
         words = [part for part in re.split(r"[^a-z]+", normalized(stem)) if part]

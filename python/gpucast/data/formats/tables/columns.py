@@ -1,7 +1,7 @@
 """The columns of a table: what each holds, by its name or as the user states.
 
 Names are compared in lower case, with words joined by ``_``; a unit is in brackets, at the end of
-the name, or is the name (``ms/step``). ``--columns n=atoms,seconds=run:us`` names columns by hand:
+the name, or is the name (``ms/step``). ``--columns n=atoms,seconds=run:us`` names columns directly:
 ROLE=COLUMN, with a unit after a colon if the column's name does not state it.
 """
 
@@ -209,7 +209,7 @@ def _of_columns(given: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _across(names: Sequence[str]) -> bool:
-    """Return whether a header has GPU counts, beside a corner that names sizes or GPUs."""
+    """Return whether a header has GPU counts, next to a corner that names sizes or GPUs."""
     across = counts_across(names)
     beside = " ".join(normalized(name) for at, name in enumerate(names) if at not in across)
     if not across or re.fullmatch(r"[\W\d_]*", beside):
@@ -408,7 +408,7 @@ def _unit_in(word: str, stem: str, inner: str) -> Unit | None:
         stem, share = share_in(stem)
         timed = stem in _TIME_WORDS or _STEP_TIME.fullmatch(stem)
         unit = parse_column_unit(inner) if timed else None
-        # ns/day of each GPU do not add up to those of a run.
+        # The ns/day of single GPUs do not add up to those of a run.
         adds_up = unit is not None and unit.rank == RATE_OF_WORK
         return _of_each(unit, share) if share is None or adds_up else None
     if word in _BARE_TIMES or _STEP_TIME.fullmatch(word):

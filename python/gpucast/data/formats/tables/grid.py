@@ -41,7 +41,7 @@ class Grid:
         rows: line numbers and cells; each row has as many cells as there are names.
         delimiter: of a text; None for other tables.
         above: texts above the header, such as a title.
-        times: what the user calls all columns of times together, if there are several.
+        times: the user's name for all columns of times together, if there are several.
         merged: for a workbook, the values of cells that are merged with one above them, by line
             and column index.
     """
@@ -163,7 +163,7 @@ def from_workbook(content: bytes, file: str, is_header: IsHeader, sheet: str | N
         }
     except InputError:
         raise
-    except Exception as error:  # openpyxl promises no types
+    except Exception as error:  # openpyxl does not document its exceptions
         raise _unreadable("Excel workbook (.xlsx)", error, file) from None
     if sheet is not None:
         if sheet not in sheets:
@@ -206,7 +206,7 @@ def from_parquet(content: bytes, file: str) -> Grid:
         raise InputError("Parquet files need pyarrow (pip install pyarrow)", file=file) from None
     except InputError:
         raise
-    except Exception as error:  # pyarrow promises no types
+    except Exception as error:  # pyarrow does not document its exceptions
         raise _unreadable("Parquet file", error, file) from None
     return from_frame(frame, file)
 
@@ -430,7 +430,7 @@ def _top(line: str, number: int) -> _Top | None:
 
 
 def _plain(value: str, marked: bool) -> str:
-    """A cell without blanks around it, and without Markdown's emphasis."""
+    """Return a cell without blanks around it, and without Markdown's emphasis."""
     return _EMPHASIS.sub(r"\2", value.strip()) if marked else value.strip()
 
 

@@ -88,7 +88,7 @@ def seconds_of(value: object) -> Number | None:
 
 def decimals_of(texts: Iterable[str]) -> tuple[str | None, str | None, str | None]:
     """Return the first text that needs decimal points, the first that needs decimal commas, and the
-    first that is another number with points than with commas."""
+    first whose number depends on which of them is meant."""
     point = comma = either = None
     for text in texts:
         if "," not in text and "." not in text:

@@ -80,7 +80,7 @@ class Row:
         return value
 
     def _value(self, role: str, cell: object) -> Number | None:
-        """Return the number of a cell, after which the unit of its column may stand."""
+        """Return the number of a cell, which the unit of its column may follow."""
         if type(cell) in (int, float):
             return cell  # type: ignore[return-value]
         if not isinstance(cell, str):
@@ -270,7 +270,7 @@ def shown(cell: object) -> str:
 
 
 def _unit_beside(column: Column) -> str:
-    """The factor of a column, or its unit if the name does not state it."""
+    """Return the factor of a column, or its unit if the name does not state it."""
     if column.scale > 1:
         return f" (times {column.scale:g})"
     unit = None if column.unit is None else column.unit.name

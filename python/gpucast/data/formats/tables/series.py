@@ -8,8 +8,8 @@ k,
     t = mean(d) sqrt(k) / s,    s^2 = (D0 S0^2 + sum (d_i - mean(d))^2) / (D0 + k - 1)
 
 has Student's distribution with D0 + k - 1 degrees of freedom if the values mean nothing and
-repetitions scatter as they do elsewhere (S0, which counts for D0 cells, so that two cells are no
-proof by chance).
+repetitions scatter as they do elsewhere (S0, which counts for D0 cells, so that two cells prove
+nothing by chance).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def check(
 
 
 def _by_value(cell: Sequence[Sample], at: int, rows: Mapping[int, Cells]) -> dict[str, list[float]]:
-    """Logarithms of a cell's times, by the value of a column."""
+    """Return logarithms of a cell's times, by the value of a column."""
     logs: dict[str, list[float]] = defaultdict(list)
     for _, seconds, row in cell:
         value = rows[row.line][at]
@@ -81,8 +81,8 @@ def _by_value(cell: Sequence[Sample], at: int, rows: Mapping[int, Cells]) -> dic
 
 
 def _farthest(cells: Sequence[dict[str, list[float]]]) -> tuple[str, str, float] | None:
-    """The two values whose times differ most, the longer first, and the factor; None: the cells
-    show no dependence of times on the value."""
+    """Return the two values whose times differ most, the longer first, and the factor; None: the
+    cells show no dependence of times on the value."""
     from scipy.special import stdtr
 
     values = sorted({value for cell in cells for value in cell})
@@ -107,7 +107,7 @@ def _farthest(cells: Sequence[dict[str, list[float]]]) -> tuple[str, str, float]
 
 
 def _ask(name: str, slow: str, fast: str, factor: float, columns: Columns, row: Row) -> None:
-    # No more instances share a GPU, but names of GPUs are such numbers: 4090.
+    # More than 99 instances do not share a GPU, but names of GPUs are such numbers: 4090.
     counts = re.fullmatch("[0-9]{1,2} [0-9]{1,2}", f"{slow} {fast}")
     column = shown(name)
     role, what = ("instances", "so many share a GPU") if counts else ("gpu_type", "kinds of GPUs")

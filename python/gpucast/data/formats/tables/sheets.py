@@ -35,7 +35,7 @@ class Sheet:
 
 
 def read(content: bytes, file: str) -> dict[str, Sheet]:
-    """The sheets by name.
+    """Return the sheets by name.
 
     Raises:
         InputError: it is too large, or openpyxl is not installed.
@@ -65,7 +65,7 @@ def _check(archive: zipfile.ZipFile, file: str) -> None:
 
 
 def _sheet(sheet: Any, archive: zipfile.ZipFile, lines: Iterator[int], file: str) -> Sheet:
-    """A sheet; ``lines`` counts the lines of all sheets, because a cell may stand far below
+    """Return a sheet; ``lines`` counts the lines of all sheets, because a cell may stand far below
     others."""
     sheet.reset_dimensions()  # the size that a sheet states may be wrong
     rows: list[tuple[int, list[object]]] = []

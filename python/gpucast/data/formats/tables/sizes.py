@@ -129,7 +129,7 @@ def _plain(text: str) -> str:
 
 
 def _factor(word: str) -> float | None:
-    """The factor of a word: ``k``, ``x1e6``, ``10^6``, ``1,000``."""
+    """Return the factor of a word: ``k``, ``x1e6``, ``10^6``, ``1,000``."""
     if word in _FACTORS:
         return _FACTORS[word]
     match = _POWER.fullmatch(re.sub("(?<=[0-9])[,'](?=[0-9]{3})", "", word))
@@ -140,7 +140,7 @@ def _factor(word: str) -> float | None:
 
 
 def _counted(word: str) -> tuple[float, str] | None:
-    """Factor and noun of ``atoms``, ``matoms``, ``million_atoms``, ``10^6_atoms``."""
+    """Return factor and noun of ``atoms``, ``matoms``, ``million_atoms``, ``10^6_atoms``."""
     if word in COUNTED:
         return 1.0, COUNTED[word]
     for noun in sorted(COUNTED, key=len, reverse=True):

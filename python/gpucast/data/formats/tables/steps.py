@@ -46,7 +46,7 @@ from gpucast.util.units import duration
 
 LONG_STEP = 300.0
 """Median step time (s) beyond which the unit must be confirmed: jobs of quantum chemistry, each
-taken as a step, last up to some 200 s; longer steps are more likely an unnamed microsecond."""
+taken as a step, last up to some 200 s; longer ones are more likely microseconds without a unit."""
 
 _LABELS = ("schedule", "kernel", "program", "case", "unit")
 _COUNTS = ("nodes", "ranks", "instances")
@@ -69,7 +69,7 @@ def read(grid: Grid, options: Options) -> Imported:
     _require(columns, options, grid)
     column = columns.by_role.get("gpu_type")
     models = {cells[column.at] for _, cells in grid.rows} - {None} if column else set()
-    if len(models) == 1:  # several are of several machines
+    if len(models) == 1:  # several models are several machines
         del columns.by_role["gpu_type"]
     time = columns.by_role[TIME]
     _ask_about_runs(time, options, grid)
@@ -129,7 +129,7 @@ def read(grid: Grid, options: Options) -> Imported:
         why *= grid.file.endswith((".xlsx", ".xlsm"))
         raise InputError(f"no row has a time{why}", file=grid.file, field=time.name)
     if not any(rival.unit and rival.unit.rank == RATE_OF_WORK for rival in columns.rivals.values()):
-        # Else a rate says the same.
+        # Otherwise, a rate confirms the unit.
         samples = [sample for entry in entries for sample in getattr(entry, TIME)]
         unit = time.unit.name if time.unit is not None else ""
         asked = of_long_steps(samples, grid.times or shown(time.name), unit)
@@ -533,7 +533,7 @@ _NEAR = 5
 
 
 def of_long_steps(samples: Sequence[float], column: str, unit: str) -> str | None:
-    """What to ask where steps (s) take so long as hardly any do; None: they do not."""
+    """Return the question to the user if steps (s) are unusually long; None if they are not."""
     median = statistics.median(samples) if samples else 0.0
     if median < LONG_STEP:
         return None

@@ -38,11 +38,11 @@ COUNTED = {
     )
     for word in (plural, plural.removesuffix("s"))
 } | {"img": "images", "imgs": "images", "seq": "sequences", "seqs": "sequences"}  # fmt: skip
-"""What sizes count, by its singular and plural."""
+"""Things that sizes count, by singular and plural."""
 
 _OF_RATES = COUNTED | {"tok": "tokens", "toks": "tokens", "ex": "examples", "sents": "sentences",
                        "words": "words"}  # fmt: skip
-"""What rates count; also abbreviations."""
+"""Things that rates count, also by abbreviations."""
 
 
 _GERMAN = {
