@@ -64,7 +64,7 @@ gpucast::fit::scaling::Network network(const NetworkValues& from) {
   require_positive(gpus);
   require_positive(latency);
   require_positive(per_byte);
-  if (!std::ranges::is_sorted(gpus) || !(bytes >= 0) || !std::isfinite(bytes))
+  if (!std::ranges::is_sorted(gpus) || std::isnan(bytes) || bytes < 0 || std::isinf(bytes))
     throw std::invalid_argument("the network's GPU counts ascend, and bytes are 0 or more");
   return {gpus, latency, per_byte, bytes};
 }

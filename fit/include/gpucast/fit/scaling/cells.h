@@ -3,7 +3,6 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -21,15 +20,12 @@ struct Network {
 
   bool measured() const { return gpus.size() > 0; }
 
-  // A column at N: linear in ln N between the counts, otherwise that of the nearest; 0 for N = 1.
+  // A column at N: that of the next larger count, since another node may begin behind the smaller
+  // one, beyond all counts that of the largest; 0 for N = 1.
   double at(double count, const Eigen::VectorXd& column) const {
     if (!measured() || count <= 1) return 0;
-    const auto above = std::lower_bound(gpus.begin(), gpus.end(), count) - gpus.begin();
-    if (above == 0) return column[0];
-    if (above == gpus.size()) return column[above - 1];
-    const double share =
-        std::log(count / gpus[above - 1]) / std::log(gpus[above] / gpus[above - 1]);
-    return column[above - 1] + share * (column[above] - column[above - 1]);
+    const auto above = std::ranges::lower_bound(gpus, count) - gpus.begin();
+    return column[std::min(above, gpus.size() - 1)];
   }
 };
 
