@@ -86,7 +86,7 @@ Loop time of 2 on 1 procs for 100 steps with 864 atoms
     step = times(tmp_path, "{importer: lammps}", log, gpus=1)
     (warning,) = step.warnings
     assert "says n 864" in warning
-    assert warning.endswith(": the description's was taken")
+    assert warning.endswith(": the description's was used")
     assert times(tmp_path, "{importer: lammps}", log, n=864, gpus=1).warnings == []
     assert times(tmp_path, "{importer: lammps, pick: all}", log).seconds == [0.1, 0.02]
 
