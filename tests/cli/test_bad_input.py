@@ -45,7 +45,7 @@ def fit(run: Run, content: str | bytes) -> tuple[int, str, str]:
 ONE = step(1000, 1, [0.5, 0.6])
 
 # What a line may hold is tested in tests/data/test_records.py, and what a cell of CSV may, in
-# tests/data/test_formats_csv.py and test_tables.py; here, that a command says it and writes nothing.
+# test_formats_csv.py and test_tables.py; here, that a command says it and writes nothing.
 RECORDS: dict[str, tuple[str | bytes, str]] = {
     "an empty file": ("", "data.jsonl: is empty"),
     "a line cut short in the middle": (

@@ -30,9 +30,9 @@ def all_commands() -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("command", all_commands(), ids=" ".join)
-def test_help_has_a_short_name_and_words_as_placeholders(command: tuple[str, ...], run: Run) -> None:
+def test_help_has_a_short_name_and_words_for_people(command: tuple[str, ...], run: Run) -> None:
     status, out, err = run(*command, "--help")
-    assert (status, out, err) == run(*command, "-h")
+    assert run(*command, "-h") == (status, out, err)
     assert (status, err) == (0, "")
     assert "-h, --help" in out
     placeholders = re.findall(r"<[a-z].*?>", CHOICE.sub("", out))
