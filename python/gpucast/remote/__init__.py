@@ -17,7 +17,6 @@ from pathlib import Path
 from gpucast import installed
 from gpucast.errors import GpucastError, InputError
 from gpucast.remote.addresses import absolute, addresses
-from gpucast.util.signals import handled, name_of
 
 SERVER = "gpucast-gpu-server"
 CLIENT = "libcudart.so.13"
@@ -193,21 +192,26 @@ def serve(
     running: dict[str, subprocess.Popen[bytes]] = {}
     ended: dict[str, int] = {}
     stop = threading.Event()
-    with handled(dict.fromkeys((signal.SIGTERM, signal.SIGINT), lambda *_: stop.set())):
-        try:
-            for k, gpu in enumerate(gpus):
-                address = _listen(host, port + k if port else 0)
-                listen = f"unix:{folder}/gpu{gpu}" if folder else address
-                words = ["--gpu", str(gpu), "--listen", listen, "--with-parent", str(os.getpid())]
-                name = f"the server of GPU {gpu}{f' at {listen}' if folder or port else ''}"
-                running[name] = subprocess.Popen([program, *words, *options], env=variables)
-            while not ended and not stop.wait(0.1):
-                states = {name: server.poll() for name, server in running.items()}
-                ended = {name: status for name, status in states.items() if status is not None}
-        finally:
-            for server in running.values():
-                server.terminate()
-            statuses = [server.wait() for server in running.values()]
+    before = {
+        number: signal.signal(number, lambda *_: stop.set())
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        for k, gpu in enumerate(gpus):
+            address = _listen(host, port + k if port else 0)
+            listen = f"unix:{folder}/gpu{gpu}" if folder else address
+            words = ["--gpu", str(gpu), "--listen", listen, "--with-parent", str(os.getpid())]
+            name = f"the server of GPU {gpu}{f' at {listen}' if folder or port else ''}"
+            running[name] = subprocess.Popen([program, *words, *options], env=variables)
+        while not ended and not stop.wait(0.1):
+            states = {name: server.poll() for name, server in running.items()}
+            ended = {name: status for name, status in states.items() if status is not None}
+    finally:
+        for server in running.values():
+            server.terminate()
+        statuses = [server.wait() for server in running.values()]
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if ended and max(ended.values()) <= 0:
         others = "; the others were ended, too" if len(running) > len(ended) else ""
         raise GpucastError(", ".join(_how_ended(*server) for server in ended.items()) + others)
@@ -217,7 +221,12 @@ def serve(
 
 
 def _how_ended(name: str, status: int) -> str:
-    return f"{name} was {f'ended by {name_of(-status)}' if status else 'told to end'}"
+    if status == 0:
+        return f"{name} was told to end"
+    try:
+        return f"{name} was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"{name} was ended by signal {-status}"
 
 
 def _listen(host: str, port: int) -> str:

@@ -12,14 +12,6 @@ Handler = Callable[[int, FrameType | None], Any] | int | None
 """A handler as for ``signal.signal``."""
 
 
-def name_of(number: int) -> str:
-    """Return a signal's name, such as SIGTERM; ``signal 40`` if it has none."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
 @contextmanager
 def handled(handlers: Mapping[signal.Signals, Handler]) -> Iterator[dict[signal.Signals, Handler]]:
     """Set handlers; yield the previous ones, which are restored at the end."""

@@ -15,7 +15,6 @@ from gpucast.measure import processes
 from gpucast.measure.described.description import Program
 from gpucast.measure.described.runs import Run
 from gpucast.remote import client_message
-from gpucast.util.signals import name_of
 from gpucast.util.units import long_duration
 
 LAST_LINES = 5
@@ -114,7 +113,7 @@ def _why_failed(status: int, in_time: bool, output: str, program: Program) -> st
     if status != 0:
         if memory is not None:
             return f"ran out of memory: {' '.join(memory.split())[:_LONGEST]}"
-        how = f"exit status {status}" if status > 0 else f"ended by {name_of(-status)}"
+        how = f"exit status {status}" if status > 0 else f"ended by {_signal_name(-status)}"
         killed = " (out of memory?)" if status == -signal.SIGKILL else ""
         # A program only sees that a device is missing; the client of remote GPUs knows why.
         why = client_message(output.splitlines()) or reason(output)
@@ -123,6 +122,13 @@ def _why_failed(status: int, in_time: bool, output: str, program: Program) -> st
         if text not in output:
             return f"its output lacks {text!r} (success)"
     return None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _text(path: Path) -> str:
