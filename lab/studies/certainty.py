@@ -25,6 +25,7 @@ Kinds of programs:
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,6 @@ from gpucast.model.fitted import Model
 from gpucast.model.joint import DRAWS
 from lab.forecasters import series
 from lab.forecasters.splits import splits_of
-from lab.studies.beside_truth import beside_truth, parser_of
 
 Array = NDArray[np.float64]
 Seconds = Callable[[Array, Array], Array]
@@ -266,12 +266,23 @@ def best_counts(held_out: HeldOut) -> Iterator[dict[str, object]]:
 
 
 def in_time(held_out: HeldOut) -> pd.DataFrame:
-    """A row for each held-out cell: its forecast, its measured time, and the share of draws that do
-    not exceed it: limits stated with a larger probability are kept."""
+    """A row for each held-out cell: its forecast and 90 % interval (low, seconds, high), its
+    measured time, whether the interval holds it, the relative error, half the interval's width in
+    ln T, and the share of draws that do not exceed the time: limits stated with a larger
+    probability are kept."""
     drawn = held_out.model.draws(held_out.n, held_out.gpus, DRAWS)
-    forecasts = held_out.model.forecasts(held_out.n, held_out.gpus)
-    rows = beside_truth(forecasts, held_out.seconds, **held_out.about)
-    return rows.assign(share=(drawn <= held_out.seconds).mean(axis=0))
+    cells, measured = held_out.model.forecasts(held_out.n, held_out.gpus), held_out.seconds
+    rows = pd.DataFrame(
+        {"n": cells.n, "gpus": cells.gpus.astype(int), "low": cells.low, "seconds": cells.seconds,
+         "high": cells.high, "measured": measured}
+    )  # fmt: skip
+    return rows.assign(
+        covered=(rows.low <= measured) & (measured <= rows.high),
+        error=(rows.seconds / measured - 1).abs(),
+        half_width=np.log(rows.high / rows.low) / 2,
+        **held_out.about,
+        share=(drawn <= measured).mean(axis=0),
+    )
 
 
 def report(stated: pd.DataFrame, timed: pd.DataFrame) -> Iterator[str]:
@@ -306,8 +317,20 @@ def _pairs(sizes: Sequence[float], counts: Sequence[int]) -> tuple[Array, Array]
     return n.ravel(), gpus.ravel()
 
 
+def _seeds(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
 def main(arguments: list[str] | None = None) -> int:
-    parser = parser_of("certainty", __doc__, "100-119")
+    parser = argparse.ArgumentParser(
+        prog="python -m lab.studies.certainty",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--seeds", type=_seeds, default="100-119", help="first and last (default: %(default)s)"
+    )
     parser.add_argument(
         "--only", action="append", choices=[PUBLISHED, *KINDS], help="only these kinds"
     )

@@ -14,7 +14,6 @@ import pytest
 
 import gpucast as gc
 from command_line import Run, assert_refused, files_of, only_json, shell
-from gpucast.cli.app import COMMANDS
 from made_data import NATIVE, machine, step, steps, whole
 
 SCHEMA = {"schema": "gpucast.record/1"}
@@ -45,35 +44,17 @@ def fit(run: Run, content: str | bytes) -> tuple[int, str, str]:
 
 ONE = step(1000, 1, [0.5, 0.6])
 
+# What a line may hold is tested in tests/data/test_records.py, and what a cell of CSV may, in
+# test_formats_csv.py and test_tables.py; here, that a command says it and writes nothing.
 RECORDS: dict[str, tuple[str | bytes, str]] = {
     "an empty file": ("", "data.jsonl: is empty"),
-    "blank lines": ("\n \n", "data.jsonl: is empty"),
     "a line cut short in the middle": (
         lines(machine()) + '{"schema": "gpucast.rec\n' + lines(ONE),
         "data.jsonl:2: not valid JSON",
     ),
-    "nothing but a line cut short": ('{"schema": "gpucast.rec', "holds no whole record"),
-    "another schema": (
-        lines({**machine(), "schema": "other/9"}),
-        ':1: schema: "other/9"',
-    ),
-    "no schema": (json.dumps(machine()) + "\n", "data.jsonl:1: schema: missing"),
     "an unknown field": (lines(machine(), {**ONE, "colour": 1}), "data.jsonl:2: colour: unknown"),
-    "an unknown kind": (lines({**machine(), "kind": "stop"}), "data.jsonl:1: kind: "),
     "no machine": (lines(ONE), "data.jsonl:1: machine: "),
-    "no samples": (lines(machine(), {**ONE, "seconds": []}), "data.jsonl:2: seconds: "),
-    "NaN": (lines(machine(), {**ONE, "seconds": [float("nan")]}), "data.jsonl:2: "),
-    "an infinite time": (lines(machine(), {**ONE, "seconds": [float("inf")]}), "data.jsonl:2: "),
-    "a time of zero": (lines(machine(), {**ONE, "seconds": [0.5, 0]}), "2: seconds[1]: must be"),
-    "a negative time": (lines(machine(), {**ONE, "seconds": [-1]}), "2: seconds[0]: must be"),
-    "n = 0": (lines(machine(), {**ONE, "n": 0}), "data.jsonl:2: n: must be greater than 0"),
-    "n of more than 1e18": (
-        lines(machine(), {**ONE, "n": 10**18 + 1}),
-        ":2: n: must be at most",
-    ),
-    "gpus = 0": (lines(machine(), {**ONE, "gpus": 0}), "2: gpus: must be at least 1"),
     "half a GPU": (lines(machine(), {**ONE, "gpus": 1.5}), ":2: gpus: must be a whole number"),
-    "an array": ("[1, 2]\n", "data.jsonl:1: "),
     "binary": (b"\x89PNG\r\n\x1a\n\x00\x00", "data.jsonl:1: not valid JSON"),
     "no UTF-8": (lines(machine()).encode() + b'{"path": "\xe4"}\n', "data.jsonl:2: "),
     "a machine alone": (lines(machine()), "data.jsonl: there are no steps and no transfers"),
@@ -120,21 +101,11 @@ def test_cells_measured_again_are_one_cell(run: Run) -> None:
 
 CSV: dict[str, tuple[str, str]] = {
     "an empty file": ("", "s.csv"),
-    "a header alone": ("n,gpus,seconds\n", "s.csv"),
-    "no seconds": ("n,gpus\n1,1\n", "s.csv:1"),
-    "two columns that may be it": ("atoms,cells,gpus,s\n1,1,1,1\n", "--columns n=atoms"),
     "steps of minutes without a unit": (
         "n,gpus,seconds\n1,1,310\n",
         "--columns seconds=seconds:us",
     ),
-    "ns/day without a time step": ("n,gpus,ns/day\n1,1,310\n", "s.csv:1: 'ns/day' needs"),
-    "a short row": ("n,gpus,seconds\n1000,1\n", "s.csv:2"),
     "text for a number": ("n,gpus,seconds\n1000,1,fast\n", "s.csv:2: seconds"),
-    "no time but NaN": ("n,gpus,seconds\n1000,1,nan\n", "s.csv: seconds: no row has a time"),
-    "zero": ("n,gpus,seconds\n1000,1,0\n", "s.csv:2: seconds"),
-    "negative": ("n,gpus,seconds\n1000,1,1\n1000,1,-1\n", "s.csv:3: seconds"),
-    "n = 0": ("n,gpus,seconds\n0,1,1\n", "s.csv:2: n"),
-    "gpus = 0": ("n,gpus,seconds\n1,0,1\n", "s.csv:2: gpus"),
     "a quote that never ends": ('n,gpus,seconds\n"' + "1,1,1\n" * 30_000, "s.csv:2: not valid CSV"),
     "very many fields": ("n,gpus,seconds\n" + "1," * 100_000 + "\n", "has 100001 fields where"),
 }
@@ -258,11 +229,3 @@ def test_names_turn_no_terminals_text_around(run: Run, tmp_path: Path) -> None:
 def test_wrong_usage_is_one_line(command: str, run: Run) -> None:
     assert_refused(run(command), f"gpucast {command} --help")
     assert_refused(run(command, "--no-such-option"), "--no-such-option")
-
-
-@pytest.mark.parametrize("command", ["", *(command.name for command in COMMANDS), "data show"])
-def test_help_is_printed_by_its_short_name(command: str, run: Run) -> None:
-    short, long = (run(*command.split(), option) for option in ("-h", "--help"))
-    assert short == long
-    assert (short[0], short[2]) == (0, "")
-    assert "-h, --help" in short[1]

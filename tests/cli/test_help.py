@@ -30,9 +30,11 @@ def all_commands() -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("command", all_commands(), ids=" ".join)
-def test_placeholders_are_words(command: tuple[str, ...], run: Run) -> None:
-    status, out, _ = run(*command, "--help")
-    assert status == 0
+def test_help_has_a_short_name_and_words_for_people(command: tuple[str, ...], run: Run) -> None:
+    status, out, err = run(*command, "--help")
+    assert run(*command, "-h") == (status, out, err)
+    assert (status, err) == (0, "")
+    assert "-h, --help" in out
     placeholders = re.findall(r"<[a-z].*?>", CHOICE.sub("", out))
     # Placeholders of regular expressions in the text.
     assert [word for word in placeholders if word not in ("<n>", "<gpus>", "<time>")] == []

@@ -6,7 +6,6 @@ import shlex
 import signal
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -48,7 +47,7 @@ def test_visits_come_in_passes_over_all_cells_each_in_another_order(
     program, path = described(tmp_path), tmp_path / "data.jsonl"
     measure = ("measure", "--program", program)
     assert run(*measure, "--visits", 3, "-o", path)[0] == 0
-    steps = [r for r in mdapp.records_in(path.read_text()) if r["kind"] == "step"]
+    steps = mdapp.steps_in(path.read_text())
     assert [s["visit"]["number"] for s in steps] == [1] * 6 + [2] * 6 + [3] * 6
     orders = [[(s["n"], s["gpus"]) for s in steps[i : i + 6]] for i in (0, 6, 12)]
     assert len({tuple(order) for order in orders}) == 3
@@ -245,7 +244,7 @@ def test_a_dry_run_shows_commands_in_order_and_what_they_would_cost(
     assert not path.exists()
     order = [tuple(line.split()[:2]) for line in out.splitlines()[:-1]]
     assert run(*measure)[0] == 0
-    steps = [r for r in mdapp.records_in(path.read_text()) if r["kind"] == "step"]
+    steps = mdapp.steps_in(path.read_text())
     assert order == [(f"n={s['n']}", f"gpus={s['gpus']}") for s in steps]
 
     status, out, _ = run(*measure, "--visits", 2, "--dry-run")
@@ -283,7 +282,7 @@ def test_a_dry_run_with_a_budget_says_that_a_part_is_made_and_what_is_first(
     # Four times the work of the least that is left, by which start and steps are told apart.
     assert (first["n"], first["gpus"], first["number"]) == (4000, 2, 1)
     assert run(*measure, "--visits", 1)[0] == 0
-    made = [(s["n"], s["gpus"]) for s in steps_in(path)]
+    made = [(s["n"], s["gpus"]) for s in mdapp.steps_in(path.read_text())]
     assert made[:2] == [(1000, 1), (4000, 2)]
 
     new = tmp_path / "new.jsonl"
@@ -291,10 +290,6 @@ def test_a_dry_run_with_a_budget_says_that_a_part_is_made_and_what_is_first(
     assert out.splitlines()[-1].endswith("until 'best n=1e6' is sure.")
     _, out, _ = run(*measure[:3], "--gpu-hours", 1e-9, "--dry-run", "-o", path)
     assert out.splitlines()[-1].startswith("None of these is made: ")
-
-
-def steps_in(path: Path) -> list[dict[str, Any]]:
-    return [r for r in mdapp.records_in(path.read_text()) if r["kind"] == "step"]
 
 
 def test_gpus_are_bound_free_ones_first_and_within_what_slurm_gave(

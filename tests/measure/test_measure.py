@@ -183,8 +183,7 @@ VISITED = ("--paths", "host", "--n", "64,216", "--gpus", "1", "--schedules",
 
 def visited(path: Path) -> list[tuple[str, int]]:
     """Schedule and n of each record, in the order written."""
-    records = mdapp.records_in(path.read_text())
-    return [(r["schedule"], r["n"]) for r in records if r["kind"] == "step"]
+    return [(step["schedule"], step["n"]) for step in mdapp.steps_in(path.read_text())]
 
 
 def test_visits_are_passes_over_all_cells(run: Run, tmp_path: Path) -> None:

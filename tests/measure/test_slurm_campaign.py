@@ -1,6 +1,5 @@
 """``gpucast measure --program --slurm`` with a real Slurm on this machine."""
 
-import json
 import os
 import signal
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import gpucast
+import mdapp
 from command_line import executable, only_json, shell, start_measuring
 from described_programs import described, grid, made, visits, visits_of_whole
 from slurm_cluster import Cluster, slurm, why_not
@@ -60,8 +60,7 @@ def forty(folder: Path) -> Path:
 
 
 def steps(path: Path) -> list[dict[str, object]]:
-    records = map(json.loads, path.read_text().splitlines())
-    return [record for record in records if record["kind"] == "step"]
+    return mdapp.steps_in(path.read_text())
 
 
 def submitted(path: Path) -> list[str]:

@@ -43,7 +43,7 @@ def test_its_visits_are_in_its_own_file_once_however_often_it_is_started(tmp_pat
     part = part_of(made.folder, JOB)
     assert run_cells(made) == "done"
     assert visits(part) == {(n, 2, 2): 1 for n in (1000, 2000, 4000)}
-    steps = [r for r in mdapp.records_in(part.read_text()) if r["kind"] == "step"]
+    steps = mdapp.steps_in(part.read_text())
     assert {(s["machine"], s["visit"]["job"], s["visit"]["node"]) for s in steps} == {
         ("cluster/host", JOB, "node3")
     }

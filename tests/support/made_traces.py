@@ -100,9 +100,9 @@ class MadeTrace:
 
     # -- work -------------------------------------------------------------------------------------
 
-    def stream(self, stream: int, *, device: int = 0, flags: int = tables.BLOCKING) -> int:
-        """States a stream; those that are used without are blocking ones."""
-        self._streams[device, stream] = flags
+    def stream(self, stream: int) -> int:
+        """States a blocking stream of the first device, as those are that are used without."""
+        self._streams[0, stream] = tables.BLOCKING
         return stream
 
     def launch(
@@ -138,7 +138,6 @@ class MadeTrace:
         seconds: float | None = None,
         stream: int = DEFAULT_STREAM,
         device: int = 0,
-        to_device: int | None = None,
         thread: int = 0,
         cost: float = COST,
     ) -> int:
@@ -160,59 +159,49 @@ class MadeTrace:
             correlation, begin, size / self.bandwidth if seconds is None else seconds, stream,
             device, kind=tables.COPY, bytes=size, direction=number, from_memory=ends[0],
             to_memory=ends[1], asynchronous=int(not blocking), from_device=device,
-            to_device=device if to_device is None else to_device,
+            to_device=device,
         )  # fmt: skip
         if blocking if waits is None else waits:
             self._wait_until(end, thread)
         return correlation
 
     def set(
-        self, size: int, *, seconds: float = 1e-6, stream: int = DEFAULT_STREAM, device: int = 0,
-        thread: int = 0, cost: float = COST,
-    ) -> int:  # fmt: skip
-        """A memset; its correlation."""
+        self, size: int, *, stream: int = DEFAULT_STREAM, thread: int = 0, cost: float = COST
+    ) -> int:
+        """A memset of a microsecond; its correlation."""
         begin = self.now(thread)
         correlation = self._called("cudaMemsetAsync", begin, begin + cost, thread)
         self._work(
-            correlation, begin, seconds, stream, device, kind=tables.SET, bytes=size,
+            correlation, begin, 1e-6, stream, 0, kind=tables.SET, bytes=size,
             to_memory=tables.DEVICE, asynchronous=1,
         )  # fmt: skip
         return correlation
 
-    def graph(
-        self, kernels: Sequence[tuple[str, float]], *, stream: int = DEFAULT_STREAM,
-        device: int = 0, thread: int = 0, cost: float = COST, graph: int = 1, whole: bool = False,
-    ) -> int:  # fmt: skip
-        """Launches a graph of kernels one after the other; ``whole``: recorded as one piece."""
-        begin = self.now(thread)
-        correlation = self._called("cudaGraphLaunch", begin, begin + cost, thread)
-        if whole:
-            seconds = sum(duration for _, duration in kernels)
-            self._work(correlation, begin, seconds, stream, device, kind=tables.GRAPH, graph=graph)
-            return correlation
+    def graph(self, kernels: Sequence[tuple[str, float]], *, stream: int = DEFAULT_STREAM) -> int:
+        """Launches a graph of kernels one after the other."""
+        begin = self.now()
+        correlation = self.call("cudaGraphLaunch")
         for node, (kernel, seconds) in enumerate(kernels):
             self._work(
-                correlation, begin, seconds, stream, device, kind=tables.KERNEL,
-                name=self._name(kernel), blocks=64, threads=256, graph=graph, node=node + 1,
+                correlation, begin, seconds, stream, 0, kind=tables.KERNEL,
+                name=self._name(kernel), blocks=64, threads=256, graph=1, node=node + 1,
             )  # fmt: skip
         return correlation
 
     # -- waits ------------------------------------------------------------------------------------
 
-    def wait_stream(
-        self, stream: int = DEFAULT_STREAM, *, device: int = 0, thread: int = 0, cost: float = COST
-    ) -> int:
+    def wait_stream(self, stream: int = DEFAULT_STREAM, *, device: int = 0, thread: int = 0) -> int:
         """``cudaStreamSynchronize``."""
         end = self._stream_end.get((device, stream), 0.0)
         return self._host_waits(
-            "cudaStreamSynchronize", tables.HOST_WAITS_STREAM, end, thread, cost, stream=stream
+            "cudaStreamSynchronize", tables.HOST_WAITS_STREAM, end, thread, stream=stream
         )
 
-    def wait_device(self, device: int = 0, *, thread: int = 0, cost: float = COST) -> int:
+    def wait_device(self, device: int = 0) -> int:
         """``cudaDeviceSynchronize``."""
         ends = [end for (number, _), end in self._stream_end.items() if number == device]
         return self._host_waits(
-            "cudaDeviceSynchronize", tables.HOST_WAITS_DEVICE, max(ends, default=0.0), thread, cost
+            "cudaDeviceSynchronize", tables.HOST_WAITS_DEVICE, max(ends, default=0.0)
         )
 
     def record(
@@ -228,25 +217,21 @@ class MadeTrace:
         self._wait_row(tables.EVENT_RECORDED, correlation, stream=stream, event=event)
         return correlation
 
-    def wait_event(self, event: int, *, thread: int = 0, cost: float = COST) -> int:
+    def wait_event(self, event: int) -> int:
         """``cudaEventSynchronize``."""
         _, reached = self._events.get(event, (0, 0.0))
         return self._host_waits(
-            "cudaEventSynchronize", tables.HOST_WAITS_EVENT, reached, thread, cost, event=event
+            "cudaEventSynchronize", tables.HOST_WAITS_EVENT, reached, event=event
         )
 
-    def stream_waits(
-        self, event: int, stream: int = DEFAULT_STREAM, *, device: int = 0, thread: int = 0,
-        cost: float = COST,
-    ) -> int:  # fmt: skip
+    def stream_waits(self, event: int, stream: int = DEFAULT_STREAM) -> int:
         """``cudaStreamWaitEvent``."""
-        begin = self.now(thread)
-        correlation = self._called("cudaStreamWaitEvent", begin, begin + cost, thread)
+        begin = self.now()
+        correlation = self.call("cudaStreamWaitEvent")
         _, reached = self._events.get(event, (0, 0.0))
-        key = (device, stream)
-        self._stream_end[key] = max(self._stream_end.get(key, 0.0), reached)
+        self._stream_end[0, stream] = max(self._stream_end.get((0, stream), 0.0), reached)
         self._wait_row(
-            tables.STREAM_WAITS_EVENT, correlation, begin, begin + cost, stream=stream, event=event
+            tables.STREAM_WAITS_EVENT, correlation, begin, self.now(), stream=stream, event=event
         )
         return correlation
 
@@ -314,11 +299,9 @@ class MadeTrace:
         self._row("work", begin, begin + seconds, correlation=correlation, **where)
         return begin + seconds
 
-    def _host_waits(
-        self, name: str, kind: int, end: float, thread: int, cost: float, **columns: int
-    ) -> int:
+    def _host_waits(self, name: str, kind: int, end: float, thread: int = 0, **columns: int) -> int:
         begin = self.now(thread)
-        correlation = self._called(name, begin, begin + cost, thread)
+        correlation = self.call(name, thread=thread)
         if end > begin:
             self._wait_until(end, thread)
         self._wait_row(kind, correlation, begin, self.now(thread), **columns)

@@ -84,24 +84,18 @@ def simulated(program: Program, instances: int, steps: int, seed: int) -> list[f
 
 
 def dataset_of(
-    programs: dict[float, Program],
-    counts: Iterable[int],
-    *,
-    steps: int = 150,
-    noise: float = 0.01,
-    busy: bool = True,
-    seed: int = 1,
+    programs: dict[float, Program], counts: Iterable[int], *, busy: bool = True
 ) -> Dataset:
-    """Cells of simulated programs by size, each timed in two visits with a relative noise."""
-    random = np.random.default_rng(seed)
+    """Cells of simulated programs by size, each timed in two visits with 1 % noise."""
+    random = np.random.default_rng(1)
     lines = [{"kind": "machine", "id": "simulated"}]
     for n, program in programs.items():
         for count in counts:
-            times = simulated(program, count, steps, seed + count)
+            times = simulated(program, count, 150, 1 + count)
             alone = {"busy": program.gpu / times[0]} if busy and count == 1 else {}
             together = {"instances": count, "at_once": float(count)} if count > 1 else {}
             for _ in range(2):
-                factor = float(np.exp(random.normal(0, noise)))
+                factor = float(np.exp(random.normal(0, 0.01)))
                 lines.append(
                     {"kind": "step", "machine": "simulated", "path": "native", "program": "toy",
                      "n": n, "gpus": 1, "seconds": [factor * time for time in times],
@@ -132,21 +126,12 @@ class Held:
         return self.low <= self.measured <= self.high
 
 
-def held_out(data: Dataset, most: int = 2) -> list[Held]:
-    """Forecasts of more instances than ``most`` by a fit to those up to it."""
-    model = gc.fit(data.where(lambda step: (step.instances or 1) <= most))
-    one = {n: float(np.median([seconds_of(s) for s in data.steps if s.n == n and s.gpus == 1]))
-           for n in {s.n for s in data.steps}}  # fmt: skip
-    result = []
-    for n, k in sorted({(s.n, s.instances or 1) for s in data.shared_steps}):
-        if k <= most or n not in one:
-            continue
-        times = [seconds_of(s) for s in data.shared_steps if (s.n, s.instances) == (n, k)]
-        measured = k / (float(np.median(times)) / one[n])
-        forecasts = shared_forecasts(model, [n], [k], mps=under_service(data))
-        values = (forecasts.speedup, forecasts.speedup_low, forecasts.speedup_high)
-        result.append(Held(n, k, measured, *(float(value[0]) for value in values)))
-    return result
+def held_out(data: Dataset) -> list[Held]:
+    """Forecasts of more than two instances by a fit to those up to two."""
+    model = gc.fit(data.where(lambda step: (step.instances or 1) <= 2))
+    alone = {step.n for step in data.steps}
+    cells = sorted({(s.n, s.instances or 1) for s in data.shared_steps})
+    return [_held(model, data, n, k) for n, k in cells if k > 2 and n in alone]
 
 
 def from_use(data: Dataset) -> list[Held]:
@@ -154,18 +139,21 @@ def from_use(data: Dataset) -> list[Held]:
     result = []
     for n in sorted({step.n for step in data.steps}):
         rest = data.where(lambda s, n=n: not s.is_shared or (s.n != n and s.instances == 2))
-        if not rest.shared_steps:
-            continue
-        model = gc.fit(rest)
-        forecasts = shared_forecasts(model, [n], [2], mps=under_service(data))
-        one = float(np.median([seconds_of(s) for s in data.steps if s.n == n and s.gpus == 1]))
-        times = [seconds_of(s) for s in data.shared_steps if (s.n, s.instances) == (n, 2)]
-        values = (forecasts.speedup, forecasts.speedup_low, forecasts.speedup_high)
-        measured = 2 / (float(np.median(times)) / one)
-        result.append(Held(n, 2, measured, *(float(value[0]) for value in values)))
+        if rest.shared_steps:
+            result.append(_held(gc.fit(rest), data, n, 2))
     return result
 
 
-def under_service(data: Dataset) -> bool:
-    """Whether what ran at once was under the Multi-Process Service."""
-    return any(step.mps for step in data.shared_steps)
+def _held(model: gc.Model, data: Dataset, n: float, k: int) -> Held:
+    """A forecast of k instances, and how fast they were together beside one alone."""
+    alone, together = (
+        float(np.median([seconds_of(step) for step in steps]))
+        for steps in (
+            [s for s in data.steps if s.n == n and s.gpus == 1],
+            [s for s in data.shared_steps if (s.n, s.instances) == (n, k)],
+        )
+    )
+    mps = any(step.mps for step in data.shared_steps)
+    forecasts = shared_forecasts(model, [n], [k], mps=mps)
+    values = (forecasts.speedup, forecasts.speedup_low, forecasts.speedup_high)
+    return Held(n, k, k * alone / together, *(float(value[0]) for value in values))
