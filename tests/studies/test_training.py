@@ -22,15 +22,24 @@ def test_the_rival_finds_its_own_law() -> None:
 def test_exchange_shows_where_there_are_several_gpus_and_more_beyond_a_node(
     seed: int, slow: bool
 ) -> None:
-    seconds = training.program(np.random.default_rng(seed), overlap=False, slow=slow)
+    seconds, _ = training.program(np.random.default_rng(seed), overlap=False, slow=slow)
     of_counts = [seconds(32, gpus) for gpus in training.COUNTS]
     assert (np.diff(of_counts) > 0).all()
     # What a node of 8 pays for the ring, against 16 on the network.
     assert of_counts[4] - of_counts[0] > 1.4 * (of_counts[3] - of_counts[0])
 
 
+def test_measured_rings_move_twice_all_bytes_but_a_gpus_own() -> None:
+    _, exchange = training.program(np.random.default_rng(3), overlap=False, slow=True)
+    measured = list(exchange.measured(np.random.default_rng(1)))
+    seconds = {step.gpus: step.seconds[0] for step in measured if step.n == 2**30}
+    assert seconds[8] / seconds[2] == pytest.approx((7 / 8) / (1 / 2), rel=0.15)
+    assert seconds[64] / seconds[16] == pytest.approx((63 / 64) / (15 / 16), rel=0.15)
+    assert seconds[16] > 8 * seconds[8]  # a slow network has at most a tenth of the bandwidth
+
+
 def test_a_batch_of_each_gpu_grows_with_the_gpus_and_a_fixed_one_does_not() -> None:
-    grown = training.steps(0, weak=True, overlap=True, slow=False)
-    fixed = training.steps(0, weak=False, overlap=True, slow=False)
+    grown, _ = training.steps(0, weak=True, overlap=True, slow=False)
+    fixed, _ = training.steps(0, weak=False, overlap=True, slow=False)
     assert (grown.n / grown.gpus == 32).all()
     assert (fixed.n == 32 * 16).all()

@@ -32,7 +32,7 @@ from gpucast.model.fitted import Model
 from gpucast.model.intervals import Z90
 from gpucast.model.mixtures import MeasuredCells, Scaling, ScalingComponent
 from gpucast.model.values import Gpu, now
-from gpucast.util.remarks import Kind, Remark, once, remark
+from gpucast.util.remarks import Kind, Remark, Severity, once, remark
 from gpucast.util.units import number, percent
 
 # Quantile of Student's t with the core's 8 degrees of freedom for a two-sided 90 % interval.
@@ -186,9 +186,11 @@ def _exchange(fitted: _core.Scaling, cells: Cells) -> list[Remark]:
         f"exchange follows {network.program}, timed on {network.gpus[0]} to {network.gpus[-1]} "
         f"GPUs, in forms with {percent(weight)} of the weight"
     )
+    severity = Severity.MINOR
     if network.bytes is None:
+        severity = Severity.DOUBT
         text += "; --bytes-per-step states how much a step exchanges, which narrows forecasts"
-    return [remark(Kind.ASSUMED, text, about="network")]
+    return [remark(Kind.ASSUMED, text, about="network", severity=severity)]
 
 
 def _thin(cells: Cells, *, traced: bool, unshared: str | None) -> list[Remark]:
