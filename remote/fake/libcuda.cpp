@@ -52,6 +52,12 @@ CUresult valid(bool is_valid) { return is_valid ? CUDA_SUCCESS : CUDA_ERROR_INVA
 
 std::byte* at(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
 
+// Only a server's session sets and reads limits.
+std::map<CUlimit, std::size_t>& limits() {
+  static std::map<CUlimit, std::size_t> values{{CU_LIMIT_STACK_SIZE, 1024}};
+  return values;
+}
+
 bool held(CUdeviceptr address, std::size_t bytes) {
   return driver().settings().reaches_all || driver().current().holds(address, bytes);
 }
@@ -305,11 +311,6 @@ CUresult cuCtxSynchronize() {
   return driver().queues().failure();
 }
 
-// Only a server's session sets and reads limits.
-std::map<CUlimit, std::size_t>& limits() {
-  static std::map<CUlimit, std::size_t> values{{CU_LIMIT_STACK_SIZE, 1024}};
-  return values;
-}
 CUresult cuCtxSetLimit(CUlimit limit, std::size_t value) { ENTRY(set(limits()[limit], value)); }
 CUresult cuCtxGetLimit(std::size_t* value, CUlimit limit) { ENTRY(set(*value, limits()[limit])); }
 

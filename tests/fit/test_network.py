@@ -81,6 +81,13 @@ def test_several_collectives_are_refused(data: Dataset) -> None:
         gc.fit(replace(data, records=records))
 
 
+def test_collectives_of_a_few_bytes_are_refused(data: Dataset) -> None:
+    small = [r for r in data.records if getattr(r, "unit", None) != "B" or r.n < 2**20]  # type: ignore[union-attr]
+    message = r"the largest nccl-tests all_reduce on 2 GPUs is of 8 B, which tells latency alone"
+    with pytest.raises(InputError, match=message):
+        gc.fit(replace(data, records=small))
+
+
 @pytest.mark.parametrize("source", [[STEPS], [NETWORK]], ids=["steps", "collectives"])
 def test_bytes_need_steps_and_a_collective(source: list[Path]) -> None:
     with pytest.raises(InputError, match="needs steps of a program and, beside them, a table"):

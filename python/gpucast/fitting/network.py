@@ -18,8 +18,12 @@ from gpucast.data.records import Step
 from gpucast.data.selection import distinct
 from gpucast.errors import InputError
 from gpucast.model.mixtures import Network
+from gpucast.util.units import bytes_in_words
 
 UNNAMED = "nccl-tests"
+
+LARGE = 2**20
+"""Bytes above which a collective takes its time by its bytes rather than by its latency."""
 
 
 def is_collective(step: Step) -> bool:
@@ -73,7 +77,13 @@ def _network(timed: list[Step], program: str, bytes_per_step: float | None) -> N
     if not seconds:
         raise InputError("the collectives are of one GPU, which exchanges nothing", field="gpus")
     latency, per_byte = [], []
-    for _, times_by_size in sorted(seconds.items()):
+    for gpus, times_by_size in sorted(seconds.items()):
+        if max(times_by_size) < LARGE:
+            raise InputError(
+                f"the largest {program} on {gpus} GPUs is of {bytes_in_words(max(times_by_size))}, "
+                "which tells latency alone; time 1 GB, or 1 MiB at least (-e 1G, -m 1000000000)",
+                field="n",
+            )
         medians = {size: float(np.median(times)) for size, times in times_by_size.items()}
         latency.append(min(medians.values()))
         per_byte.append(medians[max(medians)] / max(medians))
