@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 import gpucast as gc
 from gpucast.data.dataset import Dataset
+from gpucast.data.records import Step
 from gpucast.errors import InputError
 from gpucast.fitting.network import network_apart
 from gpucast.model.fitted import Model
@@ -71,21 +74,77 @@ def test_latency_and_time_per_byte_are_those_of_the_smallest_and_largest(data: D
     assert network.per_byte == pytest.approx(ring, rel=0.1)
 
 
-def test_several_collectives_are_refused(data: Dataset) -> None:
+def changed(data: Dataset, change: Callable[[Step], Step | None]) -> Dataset:
+    """The data with other collectives; None leaves one out."""
     records = [
-        replace(record, program="nccl-tests alltoall") if getattr(record, "gpus", 0) == 16
-        and getattr(record, "unit", None) == "B" else record
+        change(record) if isinstance(record, Step) and record.unit == "B" else record
         for record in data.records
-    ]  # fmt: skip
+    ]
+    return replace(data, records=[record for record in records if record is not None])
+
+
+def test_a_table_of_each_count_keeps_its_operation_and_version() -> None:
+    operations = [
+        (step.program, str(step.case).removesuffix(", in place")) for step in gc.load(NETWORK).steps
+    ]
+    assert set(operations) == {("nccl-tests all_reduce", "2.17.6, float, sum")}
+
+
+@pytest.mark.parametrize("name", ["nccl-tests alltoall", "nccl-tests"])
+def test_several_collectives_are_refused(data: Dataset, name: str) -> None:
+    other = changed(data, lambda step: replace(step, program=name) if step.gpus == 16 else step)
     with pytest.raises(InputError, match="several collectives: nccl-tests all_reduce, nccl-tests"):
-        gc.fit(replace(data, records=records))
+        gc.fit(other)
+
+
+def test_a_table_among_two_gpus_may_lack_its_name(data: Dataset) -> None:
+    unnamed = changed(
+        data, lambda step: replace(step, program="nccl-tests") if step.gpus == 2 else step
+    )
+    _, network = network_apart(unnamed, None)
+    assert network is not None
+    assert (network.program, network.gpus[0]) == ("nccl-tests all_reduce", 2)
 
 
 def test_collectives_of_a_few_bytes_are_refused(data: Dataset) -> None:
-    small = [r for r in data.records if getattr(r, "unit", None) != "B" or r.n < 2**20]  # type: ignore[union-attr]
-    message = r"the largest nccl-tests all_reduce on 2 GPUs is of 8 B, which tells latency alone"
-    with pytest.raises(InputError, match=message):
-        gc.fit(replace(data, records=small))
+    small = changed(data, lambda step: step if step.n <= 2**20 else None)
+    with pytest.raises(InputError, match="which tells no bandwidth; time 8 B and 1 GiB"):
+        gc.fit(small)
+
+
+def test_one_count_over_several_numbers_of_nodes_is_refused(data: Dataset) -> None:
+    spread = changed(
+        data, lambda step: replace(step, nodes=4) if step.n == 8 and step.gpus == 8 else step
+    )
+    with pytest.raises(InputError, match="of 8 GPUs on 4 and 1 nodes; keep those that are"):
+        gc.fit(spread)
+
+
+def test_a_network_needs_steps_of_two_gpu_counts(data: Dataset) -> None:
+    records = [record for record in data.records if not isinstance(record, Step)
+               or record.unit == "B" or record.gpus == 1]  # fmt: skip
+    with pytest.raises(InputError, match="tells nothing beside steps of one GPU count; time the"):
+        gc.fit(replace(data, records=records))
+
+
+def test_a_network_has_to_reach_down_to_the_steps(data: Dataset) -> None:
+    far = changed(data, lambda step: step if step.gpus > 8 else None)
+    with pytest.raises(InputError, match="nothing about steps of at most 8 GPUs, being timed from"):
+        gc.fit(far, bytes_per_step=BYTES)
+
+
+def test_bytes_that_the_steps_contradict_are_refused(data: Dataset) -> None:
+    with pytest.raises(InputError, match="are not what the steps show"):
+        gc.fit(data, bytes_per_step=2.6e11)
+
+
+def test_a_model_that_lost_its_network_is_damaged(with_bytes: Model, tmp_path: Path) -> None:
+    with_bytes.save(tmp_path / "m.json")
+    content = json.loads((tmp_path / "m.json").read_text())
+    del content["scaling"]["network"]
+    (tmp_path / "m.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match="have a network's terms, and there is no network"):
+        gc.load_model(tmp_path / "m.json")
 
 
 @pytest.mark.parametrize("source", [[STEPS], [NETWORK]], ids=["steps", "collectives"])
@@ -94,9 +153,9 @@ def test_bytes_need_steps_and_a_collective(source: list[Path]) -> None:
         gc.fit(gc.load(*source), bytes_per_step=BYTES)
 
 
-@pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("wrong", [0.0, -1.0, 2.6, float("nan"), float("inf")])
 def test_bytes_are_above_zero(data: Dataset, wrong: float) -> None:
-    with pytest.raises(InputError, match="is a number of bytes above 0"):
+    with pytest.raises(InputError, match="must be a number of bytes of at least 1000"):
         gc.fit(data, bytes_per_step=wrong)
 
 

@@ -68,7 +68,7 @@ def command(
     if output is not None:
         files.check_output(output, force=force)
     if update:
-        usual = (method, model, replicates, seed) == (None, AUTO, None, SEED)
+        usual = (method, model, replicates, seed, bytes_per_step) == (None, AUTO, None, SEED, None)
         _update(data, update, selection, usual, output, json=json, force=force)
         return
     from gpucast.fitting.fit import REPLICATES, fit

@@ -18,12 +18,15 @@ from gpucast.data.records import Step
 from gpucast.data.selection import distinct
 from gpucast.errors import InputError
 from gpucast.model.mixtures import Network
-from gpucast.util.units import bytes_in_words
+from gpucast.util.units import bytes_in_words, duration
 
 UNNAMED = "nccl-tests"
 
-LARGE = 2**20
-"""Bytes above which a collective takes its time by its bytes rather than by its latency."""
+FEWEST_BYTES = 1000
+"""Fewer bytes a step are those of another unit."""
+
+BEYOND_LATENCY = 5
+"""How many times the smallest collective's time the largest has to take to tell a bandwidth."""
 
 
 def is_collective(step: Step) -> bool:
@@ -44,8 +47,11 @@ def network_apart(data: Dataset, bytes_per_step: float | None) -> tuple[Dataset,
         InputError: there are several collectives, or bytes without any.
     """
     timed = [step for step in data.steps if is_collective(step)]
-    if bytes_per_step is not None and not (math.isfinite(bytes_per_step) and bytes_per_step > 0):
-        raise InputError("is a number of bytes above 0", field="--bytes-per-step")
+    if bytes_per_step is not None and not FEWEST_BYTES <= bytes_per_step < math.inf:
+        raise InputError(
+            f"must be a number of bytes of at least {FEWEST_BYTES} (2.6e9 for 2.6 GB)",
+            field="--bytes-per-step",
+        )
     if not timed or len(timed) == len(data.steps):
         if bytes_per_step is not None:
             raise InputError(
@@ -56,7 +62,8 @@ def network_apart(data: Dataset, bytes_per_step: float | None) -> tuple[Dataset,
             )
         return data, None
     # A table of nccl-tests among two GPUs may not tell its operation.
-    programs = [name for name in distinct(timed, "program") if name != UNNAMED] or [UNNAMED]
+    programs = distinct([s for s in timed if s.program != UNNAMED or s.gpus != 2], "program")
+    programs = programs or [UNNAMED]
     if len(programs) > 1:
         raise InputError(
             f"holds several collectives: {', '.join(map(str, programs))}; keep the table of the "
@@ -64,9 +71,31 @@ def network_apart(data: Dataset, bytes_per_step: float | None) -> tuple[Dataset,
             file=data.name,
             field="program",
         )
+    _refuse_unlike(timed, data.name)
     apart = {id(step) for step in timed}
     records = [record for record in data.records if id(record) not in apart]
     return replace(data, records=records), _network(timed, str(programs[0]), bytes_per_step)
+
+
+def _refuse_unlike(timed: list[Step], name: str) -> None:
+    """Refuse collectives of several machines, or of one GPU count over several numbers of nodes."""
+    machines = distinct(timed, "machine")
+    if len(machines) > 1:
+        raise InputError(
+            f"holds collectives of several machines: {', '.join(map(str, machines))}; keep those "
+            "of the one that is asked about",
+            file=name,
+            field="machine",
+        )
+    for gpus in {step.gpus for step in timed}:
+        nodes = distinct([step for step in timed if step.gpus == gpus], "nodes")
+        if len(nodes) > 1:
+            raise InputError(
+                f"holds collectives of {gpus} GPUs on {' and '.join(map(str, nodes))} nodes; keep "
+                "those that are spread as the program is",
+                file=name,
+                field="nodes",
+            )
 
 
 def _network(timed: list[Step], program: str, bytes_per_step: float | None) -> Network:
@@ -78,15 +107,18 @@ def _network(timed: list[Step], program: str, bytes_per_step: float | None) -> N
         raise InputError("the collectives are of one GPU, which exchanges nothing", field="gpus")
     latency, per_byte = [], []
     for gpus, times_by_size in sorted(seconds.items()):
-        if max(times_by_size) < LARGE:
+        medians = {size: float(np.median(times)) for size, times in times_by_size.items()}
+        least, largest = min(medians), max(medians)
+        if medians[largest] < BEYOND_LATENCY * medians[least]:
             raise InputError(
-                f"the largest {program} on {gpus} GPUs is of {bytes_in_words(max(times_by_size))}, "
-                "which tells latency alone; time 1 GB, or 1 MiB at least (-e 1G, -m 1000000000)",
+                f"{program} on {gpus} GPUs takes {duration(medians[largest])} for "
+                f"{bytes_in_words(largest)} and {duration(medians[least])} for "
+                f"{bytes_in_words(least)}, which tells no bandwidth; time 8 B and 1 GiB "
+                "(nccl-tests: -b 8 -e 1G, OSU: -m 8:1073741824)",
                 field="n",
             )
-        medians = {size: float(np.median(times)) for size, times in times_by_size.items()}
-        latency.append(min(medians.values()))
-        per_byte.append(medians[max(medians)] / max(medians))
+        latency.append(medians[least])
+        per_byte.append((medians[largest] - medians[least]) / (largest - least))
     return Network(
         program=program,
         gpus=sorted(seconds),

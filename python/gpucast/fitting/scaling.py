@@ -33,7 +33,7 @@ from gpucast.model.intervals import Z90
 from gpucast.model.mixtures import MeasuredCells, Scaling, ScalingComponent
 from gpucast.model.values import Gpu, now
 from gpucast.util.remarks import Kind, Remark, Severity, once, remark
-from gpucast.util.units import number, percent
+from gpucast.util.units import bytes_in_words, number, ranges, whole_percent
 
 # Quantile of Student's t with the core's 8 degrees of freedom for a two-sided 90 % interval.
 _T90 = 1.8595480375
@@ -54,6 +54,9 @@ FEW_CELLS = 4
 
 _COLUMNS = ("n", "nodes", "seconds", "variance")
 
+# Least weight of forms with the measured network if the bytes of a step are stated.
+CONTRADICTED = 0.9
+
 # The time of a fit grows with the cube of the number of cells; more would add nothing.
 MOST_CELLS = 400
 
@@ -66,6 +69,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
     notes = list(problem.notes)
     unshared = _unshared(problem)
     cells = replace(cells_of(problem.steps), network=problem.network)
+    _require_both(cells, problem.dataset.name)
     if cells.n.size > MOST_CELLS:
         notes.append(
             f"{cells.n.size} cells: fitted to {MOST_CELLS} of them, even over GPU counts and sizes"
@@ -176,15 +180,40 @@ def _unshared(problem: Problem) -> str | None:
     return stated.name
 
 
+def _require_both(cells: Cells, name: str) -> None:
+    """Refuse a network that says nothing about cells: it has no GPU count among theirs, or they
+    have one alone."""
+    network, counts = cells.network, np.unique(cells.gpus)
+    if network is None:
+        return
+    if counts.size == 1:
+        text = "beside steps of one GPU count; time the program on a second count, too"
+    elif network.gpus[0] > counts.max():
+        text = (
+            f"about steps of at most {counts.max():g} GPUs, being timed from {network.gpus[0]} on; "
+            f"time it on {counts.max():g} or fewer, too"
+        )
+    else:
+        return
+    raise InputError(f"{network.program} tells nothing {text}", file=name, field="gpus")
+
+
 def _exchange(fitted: _core.Scaling, cells: Cells) -> list[Remark]:
     """Return a remark on what the network's measurement says about the steps."""
     network = cells.network
     if network is None:
         return []
     weight = sum(part[-1] for part in fitted.components if "collective" in part[0])
+    if network.bytes is not None and weight < CONTRADICTED:
+        raise InputError(
+            f"{bytes_in_words(network.bytes)} a step on the network of {network.program} are not "
+            f"what the steps show (forms with it have {whole_percent(weight)} of the weight); "
+            "check the bytes, in bytes and as the table counts its sizes, or leave the table out",
+            field="--bytes-per-step",
+        )
     text = (
-        f"exchange follows {network.program}, timed on {network.gpus[0]} to {network.gpus[-1]} "
-        f"GPUs, in forms with {percent(weight)} of the weight"
+        f"exchange follows {network.program}, timed on {ranges(network.gpus)} GPUs, in forms with "
+        f"{whole_percent(weight)} of the weight"
     )
     severity = Severity.MINOR
     if network.bytes is None:

@@ -242,3 +242,8 @@ class Scaling:
     cells: MeasuredCells
     parts: MeasuredParts | None = field(default=None, metadata={"omit": True})
     components: list[ScalingComponent]
+
+    def __post_init__(self) -> None:
+        terms = {term for component in self.components for term in component.terms}
+        if self.network is None and terms & {"collective", "rounds"}:
+            raise ValueError("forms have a network's terms, and there is no network")
