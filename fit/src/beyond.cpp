@@ -107,10 +107,9 @@ double zero_of(const Function& function, double low, double high) {
 
 }  // namespace
 
-Beyond::Beyond(double least_gpus, double largest_gpus, double nodes, double network)
+Beyond::Beyond(double least_gpus, double largest_gpus, double nodes)
     : largest_(largest_gpus),
       nodes_(nodes),
-      network_(network),
       held_(prior_length + std::log(largest_gpus / least_gpus)) {}
 
 double Beyond::distance(double gpus) const { return std::max(0.0, std::log(gpus / largest_)); }
@@ -119,7 +118,7 @@ double Beyond::jump(double gpus, double nodes) const {
   const bool known = nodes_ > 0 && nodes > 0;
   const bool reached =
       known ? nodes_ <= 1 && nodes > 1 : largest_ <= usual_node && gpus > usual_node;
-  return reached && gpus > network_ ? other_node : 0;
+  return reached ? other_node : 0;
 }
 
 std::vector<Beyond::Outcome> Beyond::outcomes(double distance, double slope) const {

@@ -124,18 +124,16 @@ def answers(seeds: Iterable[int]) -> Iterator[pd.DataFrame]:
             "with network": gc.fit(both),
             "with bytes": gc.fit(both, bytes_per_step=exchange.gradients),
         }
+        asked = held_out.assign(
+            batch="of each GPU" if weak else "fixed", exchange="hidden" if overlap else "shown",
+            network="slow" if slow else "good",
+        )  # fmt: skip
         for name, model in fits.items():
             forecasts = model.forecasts(held_out.n.to_numpy(), held_out.gpus.to_numpy())
-            yield held_out.assign(
-                batch="of each GPU" if weak else "fixed", exchange="hidden" if overlap else "shown",
-                network="slow" if slow else "good", how=name, forecast=forecasts.seconds,
-                low=forecasts.low, high=forecasts.high,
-            )  # fmt: skip
-        yield held_out.assign(
-            batch="of each GPU" if weak else "fixed", exchange="hidden" if overlap else "shown",
-            network="slow" if slow else "good", how="least squares",
-            forecast=ring(trained, held_out).seconds,
-        )  # fmt: skip
+            yield asked.assign(
+                how=name, forecast=forecasts.seconds, low=forecasts.low, high=forecasts.high
+            )
+        yield asked.assign(how="least squares", forecast=ring(trained, held_out).seconds)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -15,8 +15,7 @@ namespace {
 Beyond beyond(const Cells& cells) {
   if (cells.size() == 0) throw std::invalid_argument("a mixture needs cells");
   const bool known = (cells.nodes.array() > 0).all();
-  return {cells.gpus.minCoeff(), cells.gpus.maxCoeff(), known ? cells.nodes.maxCoeff() : 0,
-          cells.network.bytes > 0 ? cells.network.gpus.maxCoeff() : 0};
+  return {cells.gpus.minCoeff(), cells.gpus.maxCoeff(), known ? cells.nodes.maxCoeff() : 0};
 }
 
 }  // namespace
@@ -181,9 +180,19 @@ Mixture::Ideal Mixture::ideal(const Cells& at, const Eigen::VectorXd& mean) cons
 
 Mixture::Off Mixture::off_beyond(const Cells& at) const {
   const double slope = slope_error_ * std::sqrt(trust_);
-  return {slope * at.gpus.unaryExpr([&](double gpus) { return beyond_.distance(gpus); }),
+  const double reach = cells_.network.bytes > 0 ? cells_.network.gpus.maxCoeff() : 0;
+  Off off{slope * at.gpus.unaryExpr([&](double gpus) { return beyond_.distance(gpus); }),
           at.gpus.binaryExpr(at.nodes,
-                             [&](double gpus, double nodes) { return beyond_.jump(gpus, nodes); })};
+                             [&](double gpus, double nodes) { return beyond_.jump(gpus, nodes); }),
+          {}};
+  off.by_node_unmeasured = (at.gpus.array() > reach).select(off.by_node, 0);
+  return off;
+}
+
+const Eigen::VectorXd& Mixture::Off::of_node(const Component& component) const {
+  const auto& terms = component.form.terms;
+  const bool measured = std::ranges::find(terms, Priors::collective_term) != terms.end();
+  return measured ? by_node_unmeasured : by_node;
 }
 
 AveragedForecast Mixture::forecast(const Cells& all, unsigned threads, bool medians_only) const {
@@ -198,12 +207,13 @@ AveragedForecast Mixture::forecast(const Cells& all, unsigned threads, bool medi
     // The law itself does not move the median.
     const bool moves = !medians_only || trust_ < 1;
     const auto [slopes, shift] = ideal(moves ? at : Cells{}, mean);
-    const auto [by_slope, by_node] = off_beyond(at);
+    const Off off = off_beyond(at);
     for (Eigen::Index j = 0; j < count; ++j) {
-      const double beyond = by_slope[j] * by_slope[j] + by_node[j] * by_node[j];
       CellMixture cell;
       for (std::size_t i = 0; i < components_.size(); ++i) {
         const Predicted& one = predicted[i];
+        const double by_node = off.of_node(components_[i])[j];
+        const double beyond = off.by_slope[j] * off.by_slope[j] + by_node * by_node;
         cell.add(components_[i].weight, one.mean[j] + (moves ? shift[j] : 0),
                  priors.inflation * one.variance[j] + beyond,
                  priors.inflation * one.noise + at.variance[j], one.parts.row(j));
@@ -220,13 +230,14 @@ AveragedForecast Mixture::forecast(const Cells& all, unsigned threads, bool medi
 Eigen::MatrixXd Mixture::draws(Cells at, Eigen::Index count, std::uint64_t seed) const {
   at.network = cells_.network;
   Prediction prediction(*this, at, true);
-  const auto [by_slope, by_node] = off_beyond(at);
+  const Off off = off_beyond(at);
   const bool reaches_beyond = (at.gpus.array() > cells_.gpus.maxCoeff()).any();
   const auto [slopes, shift] = ideal(at, reaches_beyond ? mean(at) : Eigen::VectorXd{});
   const auto member = [&](std::size_t i) {
     const Predicted one = prediction.of(i);
+    const Eigen::VectorXd& by_node = off.of_node(components_[i]);
     return Joint{one.mean + shift, priors.inflation * one.covariance +
-                                       by_slope * by_slope.transpose() +
+                                       off.by_slope * off.by_slope.transpose() +
                                        by_node * by_node.transpose()};
   };
   return beyond_.draws(at.gpus, slopes, count, seed) +

@@ -110,8 +110,9 @@ def fit(
     if replicates is None:
         replicates = OF_PARAMETERS if model == "auto" else REPLICATES
     check_sampling(replicates, seed)
-    data, network = network_apart(dataset_of(data), bytes_per_step)
-    problem = problem_of(data, replace(selection, **choice), method=method)
+    selection = replace(selection, **choice)
+    data, network = network_apart(dataset_of(data), selection, bytes_per_step)
+    problem = problem_of(data, selection, method=method)
     problem.network = network
     if network is not None and (problem.schedule is not None or model not in ("auto", SCALING)):
         raise InputError(

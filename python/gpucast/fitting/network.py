@@ -8,6 +8,7 @@ at the N of a step (``collective`` and ``rounds`` of model/include/gpucast/model
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from dataclasses import replace
 
@@ -15,43 +16,49 @@ import numpy as np
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.records import Step
-from gpucast.data.selection import distinct
+from gpucast.data.selection import StepSelection, distinct
 from gpucast.errors import InputError
 from gpucast.model.mixtures import Network
 from gpucast.util.units import bytes_in_words, duration
 
 UNNAMED = "nccl-tests"
 
-FEWEST_BYTES = 1000
-"""Fewer bytes a step are those of another unit."""
-
 BEYOND_LATENCY = 5
 """How many times the smallest collective's time the largest has to take to tell a bandwidth."""
 
 
+_NAMES = re.compile("reduce|gather|scatter|all_?to_?all|broadcast|bcast", re.IGNORECASE)
+
+
 def is_collective(step: Step) -> bool:
-    """Return whether a step is a collective of n bytes."""
-    return step.unit == "B" and step.workload is not None and not step.workload.is_shared_out
+    """Return whether a step is a collective of n bytes in the GPUs' memory."""
+    if step.unit != "B" or step.workload is None or step.path == "host":
+        return False
+    return step.program == UNNAMED or _NAMES.search(step.workload.name) is not None
 
 
-def network_apart(data: Dataset, bytes_per_step: float | None) -> tuple[Dataset, Network | None]:
+def network_apart(
+    data: Dataset, selection: StepSelection, bytes_per_step: float | None
+) -> tuple[Dataset, Network | None]:
     """Return a program's records, and the network that the collectives beside them measured.
 
-    Data of collectives alone, or of none, stay as they are, without a network.
+    Data of collectives alone, or of none, stay as they are, without a network, and so do data of
+    which program, case or machine are chosen, unless bytes are stated.
 
     Args:
         data: steps of a program, and those of one collective.
+        selection: chooses the machine of the collectives, too.
         bytes_per_step: bytes that the program exchanges so in a step; None: not known.
 
     Raises:
         InputError: there are several collectives, or bytes without any.
     """
     timed = [step for step in data.steps if is_collective(step)]
-    if bytes_per_step is not None and not FEWEST_BYTES <= bytes_per_step < math.inf:
-        raise InputError(
-            f"must be a number of bytes of at least {FEWEST_BYTES} (2.6e9 for 2.6 GB)",
-            field="--bytes-per-step",
-        )
+    if bytes_per_step is not None and not 0 < bytes_per_step < math.inf:
+        raise InputError("must be a number of bytes above 0", field="--bytes-per-step")
+    chosen = selection.program or selection.case or selection.machine
+    if bytes_per_step is None and chosen is not None:
+        return data, None
     if not timed or len(timed) == len(data.steps):
         if bytes_per_step is not None:
             raise InputError(
@@ -61,6 +68,9 @@ def network_apart(data: Dataset, bytes_per_step: float | None) -> tuple[Dataset,
                 field="--bytes-per-step",
             )
         return data, None
+    apart = {id(step) for step in timed}
+    records = [record for record in data.records if id(record) not in apart]
+    timed = [step for step in timed if selection.machine in (None, step.machine)]
     # A table of nccl-tests among two GPUs may not tell its operation.
     programs = distinct([s for s in timed if s.program != UNNAMED or s.gpus != 2], "program")
     programs = programs or [UNNAMED]
@@ -72,8 +82,6 @@ def network_apart(data: Dataset, bytes_per_step: float | None) -> tuple[Dataset,
             field="program",
         )
     _refuse_unlike(timed, data.name)
-    apart = {id(step) for step in timed}
-    records = [record for record in data.records if id(record) not in apart]
     return replace(data, records=records), _network(timed, str(programs[0]), bytes_per_step)
 
 
@@ -119,6 +127,12 @@ def _network(timed: list[Step], program: str, bytes_per_step: float | None) -> N
             )
         latency.append(medians[least])
         per_byte.append((medians[largest] - medians[least]) / (largest - least))
+    if bytes_per_step is not None and bytes_per_step * per_byte[-1] < latency[-1]:
+        raise InputError(
+            f"{bytes_in_words(bytes_per_step)} on {max(seconds)} GPUs take less than the latency "
+            f"of {program}, {duration(latency[-1])}; state the bytes of a step in bytes (2.6e9)",
+            field="--bytes-per-step",
+        )
     return Network(
         program=program,
         gpus=sorted(seconds),

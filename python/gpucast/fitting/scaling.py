@@ -54,8 +54,8 @@ FEW_CELLS = 4
 
 _COLUMNS = ("n", "nodes", "seconds", "variance")
 
-# Least weight of forms with the measured network if the bytes of a step are stated.
-CONTRADICTED = 0.9
+# Least weight of forms with the measured network from which stated bytes agree with the steps.
+AGREEING = 0.5
 
 # The time of a fit grows with the cube of the number of cells; more would add nothing.
 MOST_CELLS = 400
@@ -204,21 +204,20 @@ def _exchange(fitted: _core.Scaling, cells: Cells) -> list[Remark]:
     if network is None:
         return []
     weight = sum(part[-1] for part in fitted.components if "collective" in part[0])
-    if network.bytes is not None and weight < CONTRADICTED:
-        raise InputError(
-            f"{bytes_in_words(network.bytes)} a step on the network of {network.program} are not "
-            f"what the steps show (forms with it have {whole_percent(weight)} of the weight); "
-            "check the bytes, in bytes and as the table counts its sizes, or leave the table out",
-            field="--bytes-per-step",
-        )
     text = (
         f"exchange follows {network.program}, timed on {ranges(network.gpus)} GPUs, in forms with "
         f"{whole_percent(weight)} of the weight"
     )
-    severity = Severity.MINOR
+    severity = Severity.DOUBT
     if network.bytes is None:
-        severity = Severity.DOUBT
         text += "; --bytes-per-step states how much a step exchanges, which narrows forecasts"
+    elif weight < AGREEING:
+        text += (
+            f": {bytes_in_words(network.bytes)} a step are hardly what the steps show; check that "
+            "--bytes-per-step is in bytes, as the table counts its sizes"
+        )
+    else:
+        severity = Severity.MINOR
     return [remark(Kind.ASSUMED, text, about="network", severity=severity)]
 
 

@@ -27,9 +27,8 @@ namespace gpucast::fit {
 
 class Beyond {
  public:
-  // The range of measured GPU counts, on up to this number of nodes (0: unknown). `network`: the
-  // largest count whose exchange is known by its network and bytes (0: none).
-  Beyond(double least_gpus, double largest_gpus, double nodes = 0, double network = 0);
+  // The range of measured GPU counts, on up to this number of nodes (0: unknown).
+  Beyond(double least_gpus, double largest_gpus, double nodes = 0);
 
   // ln(N / N_1), 0 within the measured range.
   double distance(double gpus) const;
@@ -58,7 +57,6 @@ class Beyond {
 
   double largest_;
   double nodes_;
-  double network_;
   double held_;  // 1 + D
 };
 

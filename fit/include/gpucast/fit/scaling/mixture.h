@@ -80,6 +80,10 @@ class Mixture {
   // of the slope, and another node.
   struct Off {
     Eigen::VectorXd by_slope, by_node;
+    Eigen::VectorXd by_node_unmeasured;  // 0 where the network was measured and bytes are stated
+
+    // The deviation by another node of a component, which may contain the measured exchange.
+    const Eigen::VectorXd& of_node(const Component& component) const;
   };
   Off off_beyond(const Cells& at) const;
 
