@@ -20,13 +20,14 @@ from pathlib import Path
 from command_line import executable
 from waiting import next_line
 
+ROOT = Path(__file__).parents[2]
 BUILD = os.environ.get("GPUCAST_REMOTE_BUILD")
 """The folder `remote` of a build, with all that the step for remote GPUs of `make test` makes."""
 
 
 def built(*names: str) -> Path:
     """A file of that build: of the installed package's, unless another is named."""
-    root = Path(BUILD) if BUILD else Path(__file__).parents[2] / "build" / "wheel" / "remote"
+    root = Path(BUILD) if BUILD else ROOT / "build" / "wheel" / "remote"
     return root.joinpath(*names)
 
 
@@ -156,7 +157,12 @@ class Server:
 
 LANE, MONITOR, CHANNEL = 1, 2, 3
 """What connections are for."""
-PROTOCOL = 5
+PROTOCOL = int(
+    re.findall(
+        r"protocol_version = (\d+);",
+        (ROOT / "remote" / "src" / "protocol" / "limits.h").read_text(),
+    )[0]
+)
 """The version that client and server speak."""
 HELLO = struct.pack("<QIHH", 0x5453414355504721, PROTOCOL, LANE, 0)
 WELCOME, FAILED = 0, 4
