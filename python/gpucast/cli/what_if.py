@@ -147,8 +147,13 @@ def command(
         refuse(for_kinds, "needs --kind", model)
         _from_model(model, common, for_models, output)
         return
-    refuse(for_kinds, "is for model files", model)
     refuse(for_models, "is for model files; a trace says itself what its calls are", model)
+    if for_kinds.kind is not None:
+        if len(models) > 1 or output is not None:
+            raise InputError("takes one trace, and writes no model", field="--kind")
+        _trace_on_kind(model, for_kinds, for_traces, common)
+        return
+    refuse(for_kinds, "needs --kind", model)
     if len(models) == 1 and output is None:
         _from_trace(model, common, for_traces)
     else:
@@ -197,6 +202,46 @@ def _on_kind(file: str, how: ForKinds, output: Path | None, common: Common) -> N
     )
     if output is not None:
         say(f"\nModel written to {output}")
+
+
+def _trace_on_kind(file: str, how: ForKinds, of_trace: ForTraces, common: Common) -> None:
+    """Forecast a trace's step on another kind of GPU, and print it."""
+    from gpucast.data.traces import read
+    from gpucast.paths.traced.other_kind import trace_on_kind
+
+    refuse(replace(how, kind=None, like=None, from_kind=None), "is for model files", file)
+    of_path = replace(of_trace, range_name=None)
+    refuse(of_path, "is of another path; --kind is of another kind of GPU", file)
+    other_path = replace(common, json=False, explain=False)
+    refuse(other_path, "is of another path; --kind is of another kind of GPU", file)
+    answer = trace_on_kind(
+        read(file),
+        how.kind or "",
+        like=how.like,
+        from_kind=how.from_kind,
+        range_name=of_trace.range_name,
+    )
+    tell_fit(remarks_of(Kind.ASSUMED, answer.warnings), explain=common.explain)
+    if common.json:
+        shares = [vars(share) for share in answer.shares]
+        print_json({**vars(answer), "ratio": answer.ratio, "shares": shares})
+        return
+    low, high = duration(answer.low), duration(answer.high)
+    say(
+        f"A step on {answer.kind}: {duration(answer.seconds)} (90 %: {low} ... {high}), "
+        f"{answer.ratio:.3g} times\nas long as on {answer.own}: {duration(answer.native)}, "
+        f"{duration(answer.replayed)} as the sum of its calls ({answer.steps} steps).\n"
+    )
+    print_rows(
+        answer.shares,
+        [
+            Column("work of a step", "words"),
+            Column(answer.own, "native", duration),
+            Column(answer.kind, "seconds", duration),
+            Column("90 %", lambda share: f"{duration(share.low)} ... {duration(share.high)}"),
+            Column("ratio", lambda share: share.seconds / share.native, ".3g"),
+        ],
+    )
 
 
 def _further(text: str) -> tuple[str, Dataset]:

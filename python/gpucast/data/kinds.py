@@ -16,7 +16,8 @@ from typing import Any
 from gpucast.data import data_folders
 from gpucast.errors import InputError
 
-PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16")
+PRECISIONS = ("fp64", "fp32", "fp32_matrix", "tf32", "fp16", "bf16")
+"""``fp32_matrix``: matrix products in fp32, for which AMD's data-centre GPUs have matrix units."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class GpuKind:
         name, aliases: its name here, and in drivers and tables.
         architecture: the chip's generation.
         memory: bytes; ``bandwidth``: that of the memory, bytes/s.
-        peaks: flop/s by precision, without sparsity, of matrix units for tf32, fp16 and bf16;
-            precisions that it lacks are missing.
+        peaks: flop/s by precision, without sparsity, of matrix units for tf32, fp16 and bf16, and
+            for fp32_matrix if it has them; precisions that it lacks are missing.
         sms: number of multiprocessors (compute units).
         link: to other GPUs, bytes/s in both directions together.
         power: largest power, W.
@@ -72,6 +73,7 @@ def catalogue() -> dict[str, GpuKind]:
     kinds = {}
     for row in kind_rows("catalogue.csv"):
         peaks = {name: row[f"{name}_tflops"] for name in PRECISIONS}
+        peaks["fp32_matrix"] = peaks["fp32_matrix"] or peaks["fp32"]
         stated: dict[str, Any] = {
             field: float(row[column]) * unit for field, (column, unit) in _QUANTITIES.items()
         }

@@ -312,11 +312,41 @@ def time_ratio(
     Raises:
         InputError: one of the kinds has no timings, or the family does not exist.
     """
-    rows = timings()
-    families = {row.family: row.precision for row in reversed(rows)}
-    if like is not None and like not in families:
-        raise InputError(f"{like!r} is none of {', '.join(families)}", field="--like")
-    calibrated = {row.kind for row in rows}
+    rates = (
+        {own.name: 1.0, **{name: np.exp(-off) for name, off in further.items()}} if further else {}
+    )
+    mean, covariance = time_ratios(own, other, [(like, precision_of(like))], rates)
+    return Ratio(float(mean[0]), float(np.sqrt(covariance[0, 0])), like)
+
+
+def precision_of(family: str | None) -> str:
+    """Return the precision of a family's bundled timings; fp32 if the family is not known.
+
+    Raises:
+        InputError: the family does not exist.
+    """
+    families = {row.family: row.precision for row in reversed(timings())}
+    if family is not None and family not in families:
+        raise InputError(f"{family!r} is none of {', '.join(families)}", field="--like")
+    return families[family] if family else "fp32"
+
+
+def time_ratios(
+    own: GpuKind,
+    other: GpuKind,
+    programs: Sequence[tuple[str | None, str]],
+    rates: Mapping[str, float] | None = None,
+) -> tuple[Array, Array]:
+    """Return mean and covariance, widened, of ln of the times on ``other`` over those on ``own``.
+
+    Args:
+        programs: family (None: not known) and precision of each program.
+        rates: the first program's rates, by kind.
+
+    Raises:
+        InputError: one of the kinds has no timings, or no units of a precision.
+    """
+    calibrated = {row.kind for row in timings()}
     for kind in (own, other):
         if kind.name not in calibrated:
             raise InputError(
@@ -324,26 +354,29 @@ def time_ratio(
                 "time cells there and fit --update",
                 field="--kind",
             )
-    precision = families[like] if like else "fp32"
-    for kind in (own, other):
-        if precision not in kind.peaks:
-            raise InputError(
-                f"{kind.name} has no {precision} units, which {like} uses", field="--kind"
-            )
-    rates = {own.name: 1.0, **{name: np.exp(-off) for name, off in (further or {}).items()}}
-    program = [Timing(like or "", "", precision, name, rate, "") for name, rate in rates.items()]
-    if further:
-        rows = (*rows, *program)
-    wanted = [Timing(like or "", "", precision, kind.name, 1.0, "") for kind in (own, other)]
-    together = [*rows, *wanted]
-    spread = covariance(together, fitted())
+        for family, precision in programs:
+            if precision not in kind.peaks and precision != "tf32":
+                raise InputError(
+                    f"{kind.name} has no {precision} units, which {family} uses", field="--kind"
+                )
+
+    def row(number: int, kind: str, rate: float = 1.0) -> Timing:
+        family, precision = programs[number]
+        # Programs that use tf32 compute in fp32 on kinds without it.
+        precision = precision if precision in catalogue()[kind].peaks else "fp32_matrix"
+        return Timing(family or "", str(number), precision, kind, rate, "")
+
+    rows = [*timings(), *(row(0, kind, rate) for kind, rate in (rates or {}).items())]
+    numbers = range(len(programs))
+    wanted = [row(number, kind.name) for kind in (own, other) for number in numbers]
+    spread = covariance([*rows, *wanted], fitted())
     count = len(rows)
     known, across = spread[:count, :count], spread[count:, :count]
     gain = np.linalg.solve(known, across.T).T
-    mean = gain @ np.log([row.rate for row in rows])
+    mean = gain @ np.log([timing.rate for timing in rows])
     left = spread[count:, count:] - gain @ across.T
-    variance = ratio_variance(left, np.array([0]), np.array([1]))[0]
-    return Ratio(float(mean[0] - mean[1]), fitted().widening * float(np.sqrt(variance)), like)
+    contrast = np.hstack([np.eye(len(programs)), -np.eye(len(programs))])
+    return contrast @ mean, fitted().widening ** 2 * (contrast @ left @ contrast.T)
 
 
 def on_kind(

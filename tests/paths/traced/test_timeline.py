@@ -75,6 +75,7 @@ def program(calls: list[Call], kinds: tuple[int, ...] = (2, 2, 2)) -> CallProgra
         delay=np.zeros(size),
         step=np.zeros(size, np.int64),
         name=np.zeros(size, np.int64),
+        work=np.zeros(size, np.int64),
         names=("call",),
         bound_call=np.array([0, size]),
         bound_offset=np.zeros(2),

@@ -74,11 +74,6 @@ class TraceForecast:
         """Extra time of a step (s)."""
         return self.seconds - self.native
 
-    @property
-    def replay_error(self) -> float:
-        """Relative error of the native step."""
-        return self.replayed / self.native - 1
-
 
 def trace_on_path(
     trace: Trace,
@@ -147,16 +142,20 @@ def sd_of(seconds: float, native: float) -> float:
 
 def _doubts(answer: TraceForecast) -> list[str]:
     """Return doubts that the forecast itself raises."""
-    doubts = []
-    if abs(answer.replay_error) > UNLIKE:
-        doubts.append(
-            "the recorded calls, simulated from their own times, take "
-            f"{duration(answer.replayed)}, not {duration(answer.native)}: the forecast may be off "
-            "by as much"
-        )
+    doubts = doubts_about(answer.native, answer.replayed)
     if answer.ratio < 1 - WORTH_SAYING:
         doubts.append(
             "shorter than natively: recording may have made the program's calls longer; a native "
             "step without a recorder tells"
         )
     return doubts
+
+
+def doubts_about(native: float, replayed: float) -> list[str]:
+    """Return doubts about a native step whose simulation takes ``replayed`` seconds."""
+    if abs(replayed / native - 1) <= UNLIKE:
+        return []
+    return [
+        f"the recorded calls, simulated from their own times, take {duration(replayed)}, not "
+        f"{duration(native)}: the forecast may be off by as much"
+    ]

@@ -93,6 +93,7 @@ def program_of(
         streams=np.array([calls.streams.device, calls.streams.kind]),
         step=np.searchsorted(begins[1:-1], calls.start, side="right"),
         name=name,
+        work=calls.work,
         names=tuple(process.name_of(number) for number in names),
         bound_call=bound_call,
         bound_offset=bound_offset,

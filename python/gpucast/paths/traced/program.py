@@ -134,6 +134,7 @@ class CallProgram(Calls):
             work waits for until it begins; seconds: duration of the work.
         step: step of each call; -1 for none.
         name: index of each call's name in ``names``.
+        work: the first row of each call's work in the trace; -1 if it has none.
         bound_call, bound_offset: each of the steps + 1 bounds lies ``bound_offset`` before the
             begin of call ``bound_call`` (the number of calls stands for the end of the last).
         recorded: recorded time of each step, minus the estimated overhead of recording.
@@ -153,6 +154,7 @@ class CallProgram(Calls):
     seconds: Seconds
     step: Ints
     name: Ints
+    work: Ints
     names: tuple[str, ...]
     bound_call: Ints
     bound_offset: Seconds
@@ -183,7 +185,8 @@ class CallProgram(Calls):
         # A bound before a removed call moves to the next one that is kept.
         following = np.append(place + ~keep, kept.size)
         columns: dict[str, NDArray[np.generic]] = {
-            name: getattr(self, name)[kept] for name in (*CALL_FIELDS, *_TAKES, "step", "name")
+            name: getattr(self, name)[kept]
+            for name in (*CALL_FIELDS, *_TAKES, "step", "name", "work")
         }
         columns["gap"], columns["recording"] = gap[kept], recording[kept]
         return replace(self, bound_call=following[self.bound_call], **columns)  # type: ignore[arg-type]
