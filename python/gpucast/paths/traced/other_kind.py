@@ -7,9 +7,9 @@ not known get the ratio of a family that the user states, or of all programs. Th
 simulated as natively (``timeline``), so that the host hides kernels, or waits for them, as it would
 there.
 
-**Interval.** The ratios are drawn jointly, with factors on host work and on copies to and from the
-host, whose median is 1; the step is simulated for each draw, and each draw multiplied by the error
-of a simulated native step.
+**Interval.** The ratios are drawn jointly, with factors on host work, on kernels' latencies and on
+copies to and from the host, whose median is 1; the step is simulated for each draw, and each draw
+multiplied by the error of a simulated native step.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def limit_of(kernel: str, like: str | None = None) -> Limit:
     if _LINKS.search(kernel):
         return LINKS
     if _MATRIX.search(kernel):
-        found = (name for name, marks in _PRECISIONS if re.search(marks, kernel))
-        precision = next(found, "fp32_matrix")
+        marked = (name for name, marks in _PRECISIONS if re.search(marks, kernel))
+        precision = next(marked, "fp32_matrix")
         return Limit(f"matrix products, {precision.removesuffix('_matrix')}", MATRIX, precision)
     if _MEMORY.search(kernel):
         return MEMORY_BOUND
@@ -178,10 +178,10 @@ def forecast(
     misses is added unchanged."""
     native = native_seconds(program)
     replayed = float(median_seconds(program)[0])
-    limits, works = _works(program, process, like)
-    factors, host = _factors(list(limits), own, other)
-    fixed = np.minimum(works.sum(axis=1), LATENCY * (works > 0).sum(axis=1))
-    scaled = works - works * (fixed / np.maximum(works.sum(axis=1), 1e-12))[:, None]
+    limits, works, kernels = _works(program, process, like)
+    factors, host, latency = _factors(limits, own, other)
+    fixed = works * np.minimum(LATENCY * kernels / np.maximum(works.sum(axis=1), 1e-12), 1)[:, None]
+    scaled = works - fixed
     takes = natively(program)
     seconds = median_seconds(
         program,
@@ -191,17 +191,15 @@ def forecast(
             ask=takes.ask * host,
             there=takes.there * host,
             tail=takes.tail * host,
-            seconds=fixed[:, None] + scaled @ factors,
+            seconds=fixed.sum(axis=1, keepdims=True) * latency + scaled @ factors,
         ),
     )
     missed = native - replayed
     steps = np.maximum(seconds + missed, 0.1 * seconds)
     error = np.exp(NATIVE * _normal(1)[0])
     low, high = np.quantile(steps[1:] * error[1:], (0.05, 0.95))
-    by_limit = [
-        (fixed @ (works > 0)[:, at] + scaled[:, at].sum() * factors[at]) / program.steps
-        for at in range(len(limits))
-    ]
+    by_limit = fixed.sum(axis=0)[:, None] * latency + scaled.sum(axis=0)[:, None] * factors
+    by_limit /= program.steps
     shares = [
         Share(
             limit.words,
@@ -231,9 +229,9 @@ def forecast(
 
 def _works(
     program: CallProgram, process: Process, like: str | None
-) -> tuple[dict[Limit, int], Array]:
-    """Return the limits of a program's work, numbered, and the time (s) of each call's work by
-    limit. A graph's time is divided among its kernels by theirs."""
+) -> tuple[list[Limit], Array, Array]:
+    """Return the limits of a program's work; the time (s) of each call's work, a column a limit;
+    and the number of its kernels. A graph's time is divided among its kernels by theirs."""
     work = process.work
     seconds = (work["end_ns"] - work["start_ns"]).to_numpy() / 1e9
     names = {
@@ -248,19 +246,20 @@ def _works(
     ]
     rows = work.groupby("correlation").indices
     correlations = work["correlation"].to_numpy()
-    limits: dict[Limit, int] = {}
-    shares: list[tuple[int, int, float]] = []
+    limits = list(dict.fromkeys(by_row))
+    column = np.array([limits.index(limit) for limit in by_row])
+    works, kernels = np.zeros((len(program), len(limits))), np.zeros(len(program))
     for call in np.flatnonzero(program.works & (program.work >= 0)).tolist():
-        own = rows[correlations[program.work[call]]]
+        own = np.asarray(rows[correlations[program.work[call]]])
         total = max(float(seconds[own].sum()), 1e-12)
-        for row in own.tolist():
-            at = limits.setdefault(by_row[row], len(limits))
-            shares.append((call, at, float(program.seconds[call] * seconds[row] / total)))
-    result = np.zeros((len(program), len(limits)))
-    if shares:
-        calls, ats, amounts = map(np.array, zip(*shares, strict=True))
-        np.add.at(result, (calls, ats), amounts)
-    return limits, result
+        np.add.at(works[call], column[own], program.seconds[call] * seconds[own] / total)
+        kernels[call] = own.size
+    kept = np.asarray(works.any(axis=0))
+    return (
+        [limit for limit, keep in zip(limits, kept.tolist(), strict=True) if keep],
+        works[:, kept],
+        kernels,
+    )
 
 
 def _limit_of_copy(kind: int, direction: int) -> Limit:
@@ -271,16 +270,16 @@ def _limit_of_copy(kind: int, direction: int) -> Limit:
     return MEMORY_BOUND
 
 
-def _factors(limits: list[Limit], own: GpuKind, other: GpuKind) -> tuple[Array, Array]:
-    """Return draws of the factors on the work of each limit, and on the host's time; the first of
-    each is the median."""
-    normal = _normal(len(limits) + 1, seed=1)
-    host = np.exp(OTHER_HOST * normal[-1])
+def _factors(limits: list[Limit], own: GpuKind, other: GpuKind) -> tuple[Array, Array, Array]:
+    """Return draws of the factors on the work of each limit, on the host's time, and on kernels'
+    latencies; the first of each is the median."""
+    normal = _normal(len(limits) + 2, seed=1)
+    host, latency = np.exp(OTHER_HOST * normal[-2:])
     factors = np.ones((len(limits), host.size))
     calibrated = [at for at, limit in enumerate(limits) if limit not in (LINKS, HOST)]
     if calibrated:
-        of = [(limits[at].family, limits[at].precision) for at in calibrated]
-        mean, covariance = time_ratios(own, other, of)
+        programs = [(limits[at].family, limits[at].precision) for at in calibrated]
+        mean, covariance = time_ratios(own, other, programs)
         root = np.linalg.cholesky(covariance)
         factors[calibrated] = np.exp(mean[:, None] + root @ normal[calibrated])
     for at, limit in enumerate(limits):
@@ -290,7 +289,7 @@ def _factors(limits: list[Limit], own: GpuKind, other: GpuKind) -> tuple[Array, 
             # It lies between 1 and the ratio of the kinds' links, which not all copies use.
             links = np.log(own.link / other.link)
             factors[at] = np.exp(np.sqrt(OTHER_HOST**2 + links**2 / 12) * normal[at])
-    return factors, host
+    return factors, host, latency
 
 
 def _normal(rows: int, seed: int = 0) -> Array:
