@@ -26,8 +26,9 @@ ROWS = [
     Timing("a", "q", "fp16", "H100-PCIe", 5.0, ""),
     Timing("b", "r", "fp32", "H100-PCIe", 5.0, ""),
     Timing("b", "r", "fp32", "RTX-4090", 4.0, ""),
+    Timing("b", "r", "fp32", "MI210", 3.0, ""),
 ]
-VALUES = np.linspace(0.01, 0.16, 16)
+VALUES = np.linspace(0.01, 0.19, 19)
 FACTORS = {"a": np.array([0.5, 0.9, 0.7])}
 VARIANCES = kinds.Variances(VALUES, FACTORS)
 
@@ -46,11 +47,12 @@ def written_out(one: Timing, two: Timing, same_row: bool) -> float:
             np.log(first.peaks[one.precision] / peak) * np.log(second.peaks[two.precision] / peak),
             one.kind == two.kind,
             first.architecture == second.architecture,
+            first.source.split()[0] == second.source.split()[0],
         )
-        variances = VALUES[5 * level : 5 * level + 5]
+        variances = VALUES[6 * level : 6 * level + 6]
         factor = factors[level - 1] if level else 1.0
         total += is_shared * factor * sum(v * t for v, t in zip(variances, terms, strict=True))
-    return float(total + factors[2] * VALUES[15] * same_row)
+    return float(total + factors[2] * VALUES[18] * same_row)
 
 
 def by_hand(rows: list[Timing]) -> NDArray[np.float64]:
@@ -67,7 +69,7 @@ def test_the_covariance_is_as_written() -> None:
 
 
 def test_rows_left_out_are_conditioned_on_the_others() -> None:
-    block, rest = np.array([2, 3, 4]), np.array([0, 1, 5, 6])
+    block, rest = np.array([2, 3, 4]), np.array([0, 1, 5, 6, 7])
     matrix, y = by_hand(ROWS), np.log([row.rate for row in ROWS])
     gain = matrix[np.ix_(block, rest)] @ np.linalg.inv(matrix[np.ix_(rest, rest)])
     mean, spread = kinds.left_out(ROWS, VARIANCES, block)
@@ -144,8 +146,9 @@ def test_a_ratio_follows_from_all_timings(monkeypatch: pytest.MonkeyPatch) -> No
     asked = [Timing("a", "new", "fp32", kind, 1.0, "") for kind in ("A100-SXM4-80GB", "H100-SXM5")]
     matrix, y = by_hand([*ROWS, *asked]), np.log([row.rate for row in ROWS])
     difference = np.array([1.0, -1.0])
-    gain = matrix[7:, :7] @ np.linalg.inv(matrix[:7, :7])
-    left = matrix[7:, 7:] - gain @ matrix[:7, 7:]
+    count = len(ROWS)
+    gain = matrix[count:, :count] @ np.linalg.inv(matrix[:count, :count])
+    left = matrix[count:, count:] - gain @ matrix[:count, count:]
     ratio = kinds.time_ratio(kind_named("A100 80GB SXM4"), kind_named("H100-SXM5"), "a")
     assert ratio.mean == pytest.approx(difference @ gain @ y)
     assert ratio.sd == pytest.approx(1.5 * np.sqrt(difference @ left @ difference))

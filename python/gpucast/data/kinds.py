@@ -33,7 +33,7 @@ class GpuKind:
         sms: number of multiprocessors (compute units).
         link: to other GPUs, bytes/s in both directions together.
         power: largest power, W.
-        source: source of the figures.
+        source: source of the figures, a document of the vendor's.
     """
 
     name: str
@@ -46,6 +46,11 @@ class GpuKind:
     link: float
     power: float
     source: str
+
+    @property
+    def vendor(self) -> str:
+        """The vendor, whose document the source is."""
+        return self.source.split()[0]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Ratio of a program's times on two kinds of GPUs.
 
-The logarithm of the rate of program p of family f on kind k, of architecture g, is
+The logarithm of the rate of program p of family f on kind k, of architecture g and vendor v, is
 
-    y = a_p + x . (w + w_f + w_p) + (b + b_f + b_p)[k] + (c + c_f + c_p)[g] + noise
+    y = a_p + x . (w + w_f + w_p) + (b + b_f + b_p)[k] + (c + c_f + c_p)[g] + (d + d_f + d_p)[v]
+        + noise
 
 where x are the logarithms of a kind's bandwidth, of its fp32 peak and of its peak in the program's
 precision. All coefficients are normal with mean 0, and a_p has an uninformative variance. So y is
@@ -47,7 +48,7 @@ from gpucast.util.units import number, percent
 Indices = NDArray[np.intp]
 
 LEVELS = ("all", "family", "program")
-FEATURES = ("bandwidth", "fp32", "peak", "kind", "architecture")
+FEATURES = ("bandwidth", "fp32", "peak", "kind", "architecture", "vendor")
 NAMES = (*(f"{level} {feature}" for level in LEVELS for feature in FEATURES), "noise")
 """The variances, in the order of their covariance matrices."""
 
@@ -115,6 +116,7 @@ def components(rows: Sequence[Timing]) -> list[Array]:
         *(np.outer(column, column) for column in x.T),
         _same([kind.name for kind in kinds]),
         _same([kind.architecture for kind in kinds]),
+        _same([kind.vendor for kind in kinds]),
     ]
     levels = (
         np.ones((len(rows), len(rows))),
@@ -336,17 +338,22 @@ def time_ratios(
     other: GpuKind,
     programs: Sequence[tuple[str | None, str]],
     rates: Mapping[str, float] | None = None,
+    *,
+    timed: Sequence[Timing] | None = None,
+    variances: Variances | None = None,
 ) -> tuple[Array, Array]:
     """Return mean and covariance, widened, of ln of the times on ``other`` over those on ``own``.
 
     Args:
         programs: family (None: not known) and precision of each program.
         rates: the first program's rates, by kind.
+        timed, variances: other timings than the bundled ones, and their variances.
 
     Raises:
         InputError: one of the kinds has no timings, or no units of a precision.
     """
-    calibrated = {row.kind for row in timings()}
+    timed = timed or timings()
+    calibrated = {row.kind for row in timed}
     for kind in (own, other):
         if kind.name not in calibrated:
             raise InputError(
@@ -366,17 +373,18 @@ def time_ratios(
         precision = precision if precision in catalogue()[kind].peaks else "fp32_matrix"
         return Timing(family or "", str(number), precision, kind, rate, "")
 
-    rows = [*timings(), *(row(0, kind, rate) for kind, rate in (rates or {}).items())]
+    rows = [*timed, *(row(0, kind, rate) for kind, rate in (rates or {}).items())]
     numbers = range(len(programs))
     wanted = [row(number, kind.name) for kind in (own, other) for number in numbers]
-    spread = covariance([*rows, *wanted], fitted())
+    variances = variances or fitted()
+    spread = covariance([*rows, *wanted], variances)
     count = len(rows)
     known, across = spread[:count, :count], spread[count:, :count]
     gain = np.linalg.solve(known, across.T).T
     mean = gain @ np.log([timing.rate for timing in rows])
     left = spread[count:, count:] - gain @ across.T
     contrast = np.hstack([np.eye(len(programs)), -np.eye(len(programs))])
-    return contrast @ mean, fitted().widening ** 2 * (contrast @ left @ contrast.T)
+    return contrast @ mean, variances.widening**2 * (contrast @ left @ contrast.T)
 
 
 def on_kind(

@@ -64,7 +64,8 @@ def test_steps_last_as_long_as_with_kernels_of_the_other_kind(times: dict[str, f
     }
     answer = trace_on_kind(traced(kernels_and_wait(times)), OTHER, range_name="step")
     made_there = trace_on_kind(traced(kernels_and_wait(there)), OTHER, range_name="step")
-    assert answer.seconds == pytest.approx(made_there.native, abs=2e-9)
+    # A kernel's latency is a median over steps where the kernel before it hides it.
+    assert answer.seconds == pytest.approx(made_there.native, rel=3e-3)
     shares = {share.words: share for share in answer.shares}
     for name, words in ((GEMM, "matrix products, fp32"), (SUM, "limited by memory")):
         if name in times:
