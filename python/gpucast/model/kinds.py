@@ -312,12 +312,19 @@ def time_ratio(
         further: ln of the program's time over that on ``own``, by the names of further kinds.
 
     Raises:
-        InputError: one of the kinds has no timings, or the family does not exist.
+        InputError: one of the kinds has no timings, or no units of the family's precision, or the
+            family does not exist.
     """
     rates = (
         {own.name: 1.0, **{name: np.exp(-off) for name, off in further.items()}} if further else {}
     )
-    mean, covariance = time_ratios(own, other, [(like, precision_of(like))], rates)
+    precision = precision_of(like)
+    mean, covariance = time_ratios(own, other, [(like, precision)], rates)
+    for kind in (own, other):
+        if precision not in kind.peaks:
+            raise InputError(
+                f"{kind.name} has no {precision} units, which {like} uses", field="--kind"
+            )
     return Ratio(float(mean[0]), float(np.sqrt(covariance[0, 0])), like)
 
 
@@ -345,12 +352,13 @@ def time_ratios(
     """Return mean and covariance, widened, of ln of the times on ``other`` over those on ``own``.
 
     Args:
-        programs: family (None: not known) and precision of each program.
+        programs: family (None: not known) and precision of each program, which computes in fp32 on
+            a kind without such units.
         rates: the first program's rates, by kind.
         timed, variances: other timings than the bundled ones, and their variances.
 
     Raises:
-        InputError: one of the kinds has no timings, or no units of a precision.
+        InputError: one of the kinds has no timings.
     """
     timed = timed or timings()
     calibrated = {row.kind for row in timed}
@@ -361,15 +369,9 @@ def time_ratios(
                 "time cells there and fit --update",
                 field="--kind",
             )
-        for family, precision in programs:
-            if precision not in kind.peaks and precision != "tf32":
-                raise InputError(
-                    f"{kind.name} has no {precision} units, which {family} uses", field="--kind"
-                )
 
     def row(number: int, kind: str, rate: float = 1.0) -> Timing:
         family, precision = programs[number]
-        # Programs that use tf32 compute in fp32 on kinds without it.
         precision = precision if precision in catalogue()[kind].peaks else "fp32_matrix"
         return Timing(family or "", str(number), precision, kind, rate, "")
 

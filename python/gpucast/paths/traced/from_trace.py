@@ -139,8 +139,7 @@ def _warnings(trace: Trace, process: Process, calls: RecordedCalls) -> list[str]
     kernels = {process.name_of(number) for number in np.unique(works["name"].to_numpy())}
     if any("nccl" in name.lower() for name in kernels):
         warnings.append(
-            "NCCL's kernels take as long as recorded, waiting for other ranks included: "
-            "no forecast of them"
+            "NCCL's kernels wait for other ranks: their times are more than those of its copies"
         )
     if (works.groupby("device")["context"].nunique() > 1).any():
         warnings.append("a device has several contexts: their works are taken to overlap freely")
@@ -152,12 +151,17 @@ def warnings_of(programs: Sequence[CallProgram]) -> list[str]:
     warnings = []
     if any((program.operation == Operation.graph_launch).any() for program in programs):
         warnings.append("CUDA graphs are taken for one launch each")
-    if len(programs) > 1:
-        warnings.append(
-            f"{len(programs)} processes, each by itself: what they wait for one another is "
-            "as recorded; the slowest is shown"
-        )
-    return warnings
+    return [*warnings, *several_processes(programs)]
+
+
+def several_processes(programs: Sequence[CallProgram]) -> list[str]:
+    """Return a warning if there are several."""
+    if len(programs) < 2:
+        return []
+    return [
+        f"{len(programs)} processes, each by itself: what they wait for one another is as "
+        "recorded; the slowest is shown"
+    ]
 
 
 def refused_calls(trace: Trace, programs: Sequence[CallProgram]) -> tuple[str, ...]:

@@ -1,79 +1,56 @@
 """Forecasts a step of a traced program on another kind of GPU, kernel by kernel.
 
-A kernel's name says what limits it: matrix units in some precision, memory, or a link to other
-GPUs. Its time is multiplied by the ratio of times that bundled programs with that limit have on the
-two kinds (``model.kinds``), except for ``LATENCY``, which no kind shortens. Kernels whose limit is
-not known get the ratio of a family that the user states, or of all programs. The calls are then
-simulated as natively (``timeline``), so that the host hides kernels, or waits for them, as it would
-there.
+A kernel's name says what limits it (``kernel_limits``). Its time is multiplied by the ratio of
+times that bundled programs with that limit have on the two kinds (``model.kinds``), except for its
+latency, which no kind shortens. Kernels whose limit is not known get the ratio of a family that the
+user states, or of all programs. The calls are then simulated as natively (``timeline``), so that
+the host hides kernels, or waits for them, as it would there.
 
-**Interval.** The ratios are drawn jointly, with factors on host work, on kernels' latencies and on
-copies to and from the host, whose median is 1; the step is simulated for each draw, and each draw
+**Interval.** The ratios are drawn jointly, with factors on the host's time, on copies to and from
+the host, on the latency and on the part of a kernel's time that it is, and with a place between 1
+and the ratio of links for copies between GPUs. The step is simulated for each draw, and each draw
 multiplied by the error of a simulated native step.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr, ndtri
+from scipy.stats import qmc
 
-from gpucast.data.kinds import GpuKind, kind_named
+from gpucast.data.kinds import GpuKind, kind_named, known_kind
 from gpucast.data.traces import tables
 from gpucast.data.traces.finding_steps import find_steps
 from gpucast.data.traces.trace import Process, Trace
-from gpucast.data.traces.work_names import demangled
+from gpucast.data.traces.work_names import short
 from gpucast.errors import InputError
 from gpucast.model.intervals import Array
 from gpucast.model.kinds import OTHER_HOST, precision_of, time_ratios
 from gpucast.paths.traced.forecast import NATIVE, doubts_about
-from gpucast.paths.traced.from_trace import traced_programs, warnings_of
+from gpucast.paths.traced.from_trace import several_processes, traced_programs
+from gpucast.paths.traced.kernel_limits import (
+    HOST,
+    IN_8_BITS,
+    LINKS,
+    MEMORY_BOUND,
+    Limit,
+    limit_of,
+)
 from gpucast.paths.traced.program import CallProgram
 from gpucast.paths.traced.timeline import median_seconds, native_seconds, natively
 from gpucast.util.units import duration, percent
 
-LATENCY = 2e-6
-"""Part of a kernel's time (s) that no kind shortens: on H200, kernels of hardly any work take 0.7
-to 2 us (dataset h200-traces)."""
-
-SHORT_KERNELS = 0.1
-"""Least share of latencies in the kernels' time that is worth a remark."""
-DRAWS = 64
-"""Pairs of opposite draws."""
-
-MEMORY, MATRIX = "memory-bandwidth", "matrix-product"
-
-_LINKS = re.compile("nccl", re.IGNORECASE)
-_MATRIX = re.compile(
-    r"gemm(?!v)|cutlass|xmma|nvjet|wgmma|matmul|convolve|conv\dd|winograd|[fd]prop|wgrad|dgrad|"
-    r"flash|fmha|attention",
-    re.IGNORECASE,
-)
-_MEMORY = re.compile(
-    r"elementwise|reduce|softmax|norm|_bn_|bn_[fb]w|copy|memcpy|memset|fill|cat|index|gather|"
-    r"scatter|transpose|permute|pool|dropout|multi_tensor|foreach|adam|embedding|gemv|sort|radix|"
-    r"scan|cub::|fft|spmv|csrmv|stream|triad|stencil|convert|epilogue|splitK",
-    re.IGNORECASE,
-)
-_PRECISIONS = (
-    ("bf16", r"bf16|bfloat16|nvjet_t"),
-    ("fp16", r"fp16|f16|half|[hs](884|1688|16816)gemm_f?p?16|h(884|1688|16816)|hgemm|nvjet_h"),
-    ("fp64", r"dgemm|d884|f64|double"),
-    ("tf32", r"tf32|s1688|s16816|tensorop"),
-)
-"""Precisions of matrix products by marks in their names, the first that matches; else
-fp32."""
-
-
-@dataclass(frozen=True)
-class Limit:
-    """What limits kernels: a family of bundled programs (None: all) and a precision; ``words``
-    name it."""
-
-    words: str
-    family: str | None
-    precision: str
+LATENCY, LATENCY_SD = 1e-6, 0.45
+"""Part of a kernel's time (s) that no kind shortens, and sd of its logarithm: on H200, kernels of
+hardly any work take 0.7 to 2 us (dataset h200-traces)."""
+OTHER_COPIES = 0.5
+"""Sd of ln of the factor on copies to and from the host: a generation of PCIe is a factor of 2."""
+WORTH_SAYING = 0.1
+"""Least share of the kernels' time that is worth a remark."""
+DRAWS = 200
 
 
 @dataclass(frozen=True)
@@ -117,25 +94,6 @@ class KindForecast:
         return self.seconds / self.native
 
 
-LINKS = Limit("NCCL and copies between GPUs", None, "")
-HOST = Limit("copies to and from the host", None, "")
-MEMORY_BOUND = Limit("limited by memory", MEMORY, "fp32")
-
-
-def limit_of(kernel: str, like: str | None = None) -> Limit:
-    """Return the limit of a kernel by its demangled name; if that does not tell, family
-    ``like``."""
-    if _LINKS.search(kernel):
-        return LINKS
-    if _MATRIX.search(kernel):
-        marked = (name for name, marks in _PRECISIONS if re.search(marks, kernel))
-        precision = next(marked, "fp32_matrix")
-        return Limit(f"matrix products, {precision.removesuffix('_matrix')}", MATRIX, precision)
-    if _MEMORY.search(kernel):
-        return MEMORY_BOUND
-    return Limit(f"others, as {like or 'all programs'}", like, precision_of(like))
-
-
 def trace_on_kind(
     trace: Trace,
     kind: str,
@@ -155,33 +113,73 @@ def trace_on_kind(
         InputError: a kind is not known or not calibrated, it lacks units that a kernel uses, or
             there is no repeating step.
     """
-    stated = from_kind or next(iter(trace.run.machine.gpus), None)
-    if stated is None:
-        raise InputError("does not state its kind of GPU", file=trace.file, field="--from-kind")
-    own, other = kind_named(stated, "--from-kind"), kind_named(kind)
+    precision = precision_of(like)
+    other = kind_named(kind)
+    own = _kind_of(trace, from_kind)
     if own == other:
         raise InputError(f"the trace is of {own.name} already", field="--kind")
     steps = find_steps(trace, range_name)
     programs = traced_programs(trace, steps=steps)
     answers = [
-        forecast(program, trace.processes[its.process], own, other, like)
+        forecast(program, trace.processes[its.process], own, other, like, precision)
         for program, its in zip(programs, steps.processes, strict=True)
     ]
     slowest = max(answers, key=lambda answer: answer.seconds)
-    return replace(slowest, warnings=(*slowest.warnings, *warnings_of(programs)))
+    return replace(slowest, warnings=(*slowest.warnings, *several_processes(programs)))
+
+
+def _kind_of(trace: Trace, stated: str | None) -> GpuKind:
+    """Return the kind of the GPUs that did the work."""
+    gpus = trace.run.machine.gpus
+    working = {
+        number for process in trace.processes for number in process.work["device"].unique().tolist()
+    }
+    names = {gpus[number] for number in working if number < len(gpus)} or set(gpus)
+    known = {kind.name: kind for name in names if (kind := known_kind(name)) is not None}
+    if stated is not None:
+        own = kind_named(stated, "--from-kind")
+        if known and own not in known.values():
+            raise InputError(
+                f"the trace is of {', '.join(known)}, not of {own.name}", field="--from-kind"
+            )
+        return own
+    if len(known) == 1 and len(names) == 1:
+        return next(iter(known.values()))
+    if not names:
+        message = "does not state its kind of GPU: --from-kind does"
+    elif len(names) > 1:
+        message = (
+            f"its work is on {' and '.join(sorted(names))}: --from-kind says on which it counts"
+        )
+    else:
+        message = f"its GPU, {next(iter(names))!r}, is not in the catalogue: --from-kind names one that is"
+    raise InputError(message, file=trace.file)
 
 
 def forecast(
-    program: CallProgram, process: Process, own: GpuKind, other: GpuKind, like: str | None
+    program: CallProgram,
+    process: Process,
+    own: GpuKind,
+    other: GpuKind,
+    like: str | None = None,
+    precision: str = "fp32",
 ) -> KindForecast:
     """Forecast a program's step on another kind. The part of the native step that the simulation
-    misses is added unchanged."""
+    misses is added unchanged.
+
+    Args:
+        like, precision: family and precision of kernels whose limit is not known.
+    """
     native = native_seconds(program)
     replayed = float(median_seconds(program)[0])
-    limits, works, kernels = _works(program, process, like)
-    factors, host, latency = _factors(limits, own, other)
-    fixed = works * np.minimum(LATENCY * kernels / np.maximum(works.sum(axis=1), 1e-12), 1)[:, None]
-    scaled = works - fixed
+    limits, works, kernels = _works(program, process, like, precision)
+    normal = _normal(len(limits) + 4)
+    factors = _factors(limits, own, other, normal)
+    host, longer = np.exp(OTHER_HOST * normal[-4:-2])
+    latency = LATENCY * np.exp(LATENCY_SD * normal[-2])
+    total = works.sum(axis=1)[:, None]
+    # The share of each call's work that is the latency of its kernels.
+    fixed = np.minimum(latency * kernels[:, None] / np.maximum(total, 1e-12), 1)
     takes = natively(program)
     seconds = median_seconds(
         program,
@@ -191,51 +189,56 @@ def forecast(
             ask=takes.ask * host,
             there=takes.there * host,
             tail=takes.tail * host,
-            seconds=fixed.sum(axis=1, keepdims=True) * latency + scaled @ factors,
+            seconds=total * fixed * longer + (works @ factors) * (1 - fixed),
         ),
     )
     missed = native - replayed
     steps = np.maximum(seconds + missed, 0.1 * seconds)
-    error = np.exp(NATIVE * _normal(1)[0])
-    low, high = np.quantile(steps[1:] * error[1:], (0.05, 0.95))
-    by_limit = fixed.sum(axis=0)[:, None] * latency + scaled.sum(axis=0)[:, None] * factors
-    by_limit /= program.steps
-    shares = [
-        Share(
-            limit.words,
-            float(works[:, at].sum()) / program.steps,
-            float(by_limit[at][0]),
-            *map(float, np.quantile(by_limit[at][1:], (0.05, 0.95))),
-        )
-        for at, limit in enumerate(limits)
+    low, high = _ends(steps * np.exp(NATIVE * normal[-1]))
+    by_limit = [
+        work @ (fixed * longer + (1 - fixed) * factor) / program.steps
+        for work, factor in zip(works.T, factors, strict=True)
     ]
+    shares = [
+        Share(limit.words, float(work.sum()) / program.steps, float(there[0]), *_ends(there))
+        for limit, work, there in zip(limits, works.T, by_limit, strict=True)
+    ]
+    latencies = float((total[:, 0] * fixed[:, 0]).sum() / max(works.sum(), 1e-12))
     return KindForecast(
         own=own.name,
         kind=other.name,
         native=native,
         replayed=replayed,
         seconds=float(steps[0]),
-        low=float(low),
-        high=float(high),
+        low=low,
+        high=high,
         shares=tuple(sorted(shares, key=lambda share: -share.native)),
         steps=program.steps,
         warnings=(
             *program.warnings,
             *doubts_about(native, replayed),
-            *_rests_on(own, other, float(fixed.sum() / max(works.sum(), 1e-12))),
+            *_unknown(process, limits, works, like),
+            *_rests_on(own, other, limits, latencies),
         ),
     )
 
 
+def _ends(draws: Array) -> tuple[float, float]:
+    """Return the 5 % and 95 % quantiles of draws after the first, which is the median."""
+    low, high = np.quantile(draws[1:], (0.05, 0.95))
+    return float(low), float(high)
+
+
 def _works(
-    program: CallProgram, process: Process, like: str | None
+    program: CallProgram, process: Process, like: str | None, precision: str
 ) -> tuple[list[Limit], Array, Array]:
     """Return the limits of a program's work; the time (s) of each call's work, a column a limit;
-    and the number of its kernels. A graph's time is divided among its kernels by theirs."""
+    and the number of its kernels (0: not known). A graph's time is divided among its kernels by
+    theirs."""
     work = process.work
     seconds = (work["end_ns"] - work["start_ns"]).to_numpy() / 1e9
     names = {
-        number: limit_of(demangled(process.name_of(number)), like)
+        number: limit_of(process.name_of(number), like, precision)
         for number in work["name"].unique().tolist()
     }
     by_row = [
@@ -245,7 +248,7 @@ def _works(
         )
     ]
     rows = work.groupby("correlation").indices
-    correlations = work["correlation"].to_numpy()
+    correlations, graph = work["correlation"].to_numpy(), work["kind"].to_numpy() == tables.GRAPH
     limits = list(dict.fromkeys(by_row))
     column = np.array([limits.index(limit) for limit in by_row])
     works, kernels = np.zeros((len(program), len(limits))), np.zeros(len(program))
@@ -253,13 +256,10 @@ def _works(
         own = np.asarray(rows[correlations[program.work[call]]])
         total = max(float(seconds[own].sum()), 1e-12)
         np.add.at(works[call], column[own], program.seconds[call] * seconds[own] / total)
-        kernels[call] = own.size
+        kernels[call] = (~graph[own]).sum()
     kept = np.asarray(works.any(axis=0))
-    return (
-        [limit for limit, keep in zip(limits, kept.tolist(), strict=True) if keep],
-        works[:, kept],
-        kernels,
-    )
+    used = [limit for limit, keep in zip(limits, kept.tolist(), strict=True) if keep]
+    return used, works[:, kept], kernels
 
 
 def _limit_of_copy(kind: int, direction: int) -> Limit:
@@ -270,49 +270,91 @@ def _limit_of_copy(kind: int, direction: int) -> Limit:
     return MEMORY_BOUND
 
 
-def _factors(limits: list[Limit], own: GpuKind, other: GpuKind) -> tuple[Array, Array, Array]:
-    """Return draws of the factors on the work of each limit, on the host's time, and on kernels'
-    latencies; the first of each is the median."""
-    normal = _normal(len(limits) + 2, seed=1)
-    host, latency = np.exp(OTHER_HOST * normal[-2:])
-    factors = np.ones((len(limits), host.size))
-    calibrated = [at for at, limit in enumerate(limits) if limit not in (LINKS, HOST)]
-    if calibrated:
-        programs = [(limits[at].family, limits[at].precision) for at in calibrated]
+def _factors(limits: Sequence[Limit], own: GpuKind, other: GpuKind, normal: Array) -> Array:
+    """Return draws of the factors on the work of each limit."""
+    factors = np.ones((len(limits), normal.shape[1]))
+    ratios = [at for at, limit in enumerate(limits) if limit not in (LINKS, HOST)]
+    if ratios:
+        programs = [(limits[at].family, limits[at].precision) for at in ratios]
         mean, covariance = time_ratios(own, other, programs)
         root = np.linalg.cholesky(covariance)
-        factors[calibrated] = np.exp(mean[:, None] + root @ normal[calibrated])
+        factors[ratios] = np.exp(mean[:, None] + root @ normal[ratios])
     for at, limit in enumerate(limits):
         if limit == HOST:
-            factors[at] = np.exp(OTHER_HOST * normal[at])
+            factors[at] = np.exp(OTHER_COPIES * normal[at])
         if limit == LINKS:
-            # It lies between 1 and the ratio of the kinds' links, which not all copies use.
-            links = np.log(own.link / other.link)
-            factors[at] = np.exp(np.sqrt(OTHER_HOST**2 + links**2 / 12) * normal[at])
-    return factors, host, latency
+            factors[at] = (own.link / other.link) ** ndtr(normal[at])
+    return factors
 
 
-def _normal(rows: int, seed: int = 0) -> Array:
-    """Return normal draws, in opposite pairs after a column of zeros."""
-    drawn = np.random.default_rng(seed).standard_normal((rows, DRAWS))
-    return np.hstack([np.zeros((rows, 1)), drawn, -drawn])
+def _normal(rows: int) -> Array:
+    """Return normal draws after a column of zeros: each row's are one in each of as many equally
+    probable intervals."""
+    uniform = qmc.LatinHypercube(rows, seed=1).random(DRAWS)
+    return np.hstack([np.zeros((rows, 1)), ndtri(uniform.T)])
 
 
-def _rests_on(own: GpuKind, other: GpuKind, latency: float) -> list[str]:
-    """Return what the forecast rests on. ``latency``: share of the kernels' time."""
-    texts = [
-        f"times of kernels follow from timings of other programs on {own.name} and {other.name}; "
-        "host work, and copies to and from the host, are taken as equal: a step timed there tells "
-        "more"
-    ]
-    if latency > SHORT_KERNELS:
+def _rests_on(own: GpuKind, other: GpuKind, limits: Sequence[Limit], latencies: float) -> list[str]:
+    """Return what the forecast rests on. ``latencies``: their share of the kernels' time."""
+    texts = []
+    if latencies > WORTH_SAYING:
         texts.append(
-            f"{percent(latency, 0)} of the kernels' time is within their first "
+            f"{percent(latencies, 0)} of the kernels' time is within their first "
             f"{duration(LATENCY)}, which are taken as equal on both kinds"
+        )
+    if LINKS in limits and own.link != other.link:
+        texts.append(
+            "copies between GPUs and NCCL's kernels, which include waiting for other ranks, take "
+            f"between 1 and {own.link / other.link:.3g} times as long, as links do"
+        )
+    lacking = {
+        limit.precision
+        for limit in limits
+        for kind in (own, other)
+        if limit.family and limit.precision not in kind.peaks
+    }
+    if lacking:
+        texts.append(
+            f"{' and '.join(sorted(lacking))}: one of the kinds has no such units, and is taken to "
+            "compute in fp32"
+        )
+    if IN_8_BITS in limits:
+        texts.append(
+            "products in fp8 and int8 get the ratio of fp16: not all kinds have such units"
         )
     if other.memory < own.memory:
         texts.append(
             f"{other.name} has {other.memory / 1e9:.0f} GB, {own.name} has {own.memory / 1e9:.0f} "
             "GB: a trace does not state how much memory the program takes"
         )
-    return texts
+    if not limits:
+        texts.append("the steps have no work for a GPU")
+    return [
+        *texts,
+        f"times of kernels follow from timings of other programs on {own.name} and {other.name}; "
+        "host work, and copies to and from the host, are taken as equal: a step timed there tells "
+        "more",
+    ]
+
+
+def _unknown(
+    process: Process, limits: Sequence[Limit], works: Array, like: str | None
+) -> list[str]:
+    """Return a remark if much of the work is in kernels whose limit is not known."""
+    unknown = np.array([not limit.known for limit in limits], dtype=bool)
+    share = works[:, unknown].sum() / max(works.sum(), 1e-12)
+    if share <= WORTH_SAYING:
+        return []
+    work = process.work
+    seconds = (work["end_ns"] - work["start_ns"]).groupby(work["name"]).sum()
+    longest = max(
+        (number for number in seconds.index if not limit_of(process.name_of(number)).known),
+        key=lambda number: seconds[number],
+    )
+    graphs = (work["kind"] == tables.GRAPH).any()
+    what = "graphs recorded as a whole" if graphs else short(process.name_of(longest))
+    taken = f"as {like}" if like else "as all programs; --like says what it resembles"
+    return [
+        f"{percent(share, 0)} of the GPUs' time is of kernels whose limit is not known ({what}), "
+        f"taken {taken}"
+    ]
