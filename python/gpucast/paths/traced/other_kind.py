@@ -152,7 +152,8 @@ def _kind_of(trace: Trace, stated: str | None) -> GpuKind:
             f"its work is on {' and '.join(sorted(names))}: --from-kind says on which it counts"
         )
     else:
-        message = f"its GPU, {next(iter(names))!r}, is not in the catalogue: --from-kind names one that is"
+        gpu = next(iter(names))
+        message = f"its GPU, {gpu!r}, is not in the catalogue: --from-kind names one that is"
     raise InputError(message, file=trace.file)
 
 
