@@ -16,7 +16,7 @@ import numpy as np
 from gpucast.data.kinds import Timing, kind_named
 from gpucast.model import kinds
 from gpucast.model.intervals import Z90
-from gpucast.paths.traced.other_kind import MATRIX, MEMORY
+from gpucast.paths.traced.kernel_limits import MATRIX, MEMORY
 
 SOURCE = "github trsharm25/NeuSight"
 OWN = "A100-PCIe-40GB"
