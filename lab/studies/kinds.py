@@ -12,6 +12,7 @@ Writes ``docs/results/kinds.md``.
 from __future__ import annotations
 
 import csv
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,21 +54,35 @@ def medians(rows: Sequence[Timing]) -> list[Timing]:
         Timing(
             *(group[0].family, group[0].program, group[0].precision, group[0].kind),
             float(np.median([row.rate for row in group])),
-            "",
+            group[0].source,
         )
         for group in groups.values()
     ]
 
 
+def campaign_of(row: Timing) -> str:
+    """The repository, or file, that a timing is from."""
+    return row.source.partition(" @")[0].partition(",")[0]
+
+
+ALONE: Callable[[Timing], str] = operator.attrgetter("program")
+FAMILY: Callable[[Timing], str] = operator.attrgetter("family")
+
+
 def judged(
-    rows: Sequence[Timing], start: kinds.Variances, program: str, by_family: bool, known: int
+    rows: Sequence[Timing],
+    start: kinds.Variances,
+    program: str,
+    left_out: Callable[[Timing], str],
+    known: int,
 ) -> Judged:
-    """All ratios of a program whose rows (and whose family's) the fit has not seen.
+    """All ratios of a program, where the fit has seen no row of what it has in common with them.
 
     ``start``: where the search for variances begins.
     """
-    family = next(row.family for row in rows if row.program == program)
-    hidden = [row.family == family if by_family else row.program == program for row in rows]
+    first_row = next(row for row in rows if row.program == program)
+    family = first_row.family
+    hidden = [left_out(row) == left_out(first_row) for row in rows]
     seen = [row for row, out in zip(rows, hidden, strict=True) if not out]
     variances = fitted(seen, start)
     own = [row for row in rows if row.program == program]
@@ -321,6 +336,19 @@ COLUMNS = (
 HEAD = f"| {' | '.join(COLUMNS)} |\n|---|{'---:|' * (len(COLUMNS) - 1)}"
 
 
+def campaigns(
+    rows: Sequence[Timing], variances: kinds.Variances, programs: Sequence[str]
+) -> list[str]:
+    """The section of programs of which no other of their campaign is known."""
+    count = len({campaign_of(row) for row in rows})
+    text = [BY_CAMPAIGN.format(count)]
+    for known in (0, 1):
+        results = [judged(rows, variances, program, campaign_of, known) for program in programs]
+        text += [f"\nTimed on further kinds: {known}\n", HEAD]
+        text += table_of(results, lambda result: True)
+    return text
+
+
 def main() -> None:
     """Fit, judge, write."""
     everything = timings()
@@ -343,14 +371,15 @@ def main() -> None:
     text = [INTRODUCTION.format(len(programs), len({row.kind for row in rows}))]
     told = {}
     for known in KNOWN:
-        results = [judged(rows, variances, program, False, known) for program in programs]
+        results = [judged(rows, variances, program, ALONE, known) for program in programs]
         text += [f"\n## A program left out, timed on further kinds: {known}\n", HEAD]
         text += table_of(results, lambda result: True)
         text += ["\nOf these, training of neural networks:\n", HEAD]
         text += table_of(results, lambda result: result.family == "training")
         told[known] = results
     text += [BY_FAMILY, *families_table(told)]
-    results = [judged(rows, variances, program, True, 0) for program in programs]
+    text += campaigns(rows, variances, programs)
+    results = [judged(rows, variances, program, FAMILY, 0) for program in programs]
     text += ["\n## A whole family left out\n", HEAD, *table_of(results, lambda result: True)]
     text += [CAMPAIGN, *campaign.judged(everything)]
     visits = visited()
@@ -382,6 +411,13 @@ alike are of the program's family first, and then those whose ratios on the kind
 The lattice Boltzmann code has most pairs, as it was run on most kinds: means over programs weigh
 all programs the same. Aimed at were a median of 8 % without a further kind and of 5 % with one, and
 85 to 95 % of ratios in their intervals."""
+
+BY_CAMPAIGN = """
+## A whole campaign left out: what a stranger gets
+
+Programs of one campaign ({} repositories or files) share hosts, versions and the way of timing, and
+above, the others are known. A user's program is a campaign of its own: here, none of its campaign
+is known."""
 
 CAMPAIGN = """
 ## A campaign left out: language models on nine kinds, and kernel by kernel
