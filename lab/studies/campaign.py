@@ -29,16 +29,16 @@ def judged(rows: Sequence[Timing]) -> list[str]:
     """Rows of a Markdown table: how far the campaign's ratios are from forecasts without it."""
     timed = [row for row in rows if not row.source.startswith(SOURCE)]
     variances = kinds.fit(timed)
-    whole = [row for row in rows if row not in timed and row.program.startswith("Transformers")]
     times: dict[str, dict[str, float]] = {}
-    for row in whole:
-        times.setdefault(row.program, {})[row.kind] = 1 / row.rate
+    for row in rows:
+        if row.source.startswith(SOURCE) and row.program.startswith("Transformers"):
+            times.setdefault(row.program, {})[row.kind] = 1 / row.rate
     shares = _shares()
     normal = np.random.default_rng(0).standard_normal((len(PROGRAMS), DRAWS))
     own = kind_named(OWN)
     off: dict[str, list[float]] = {}
     inside: dict[str, list[bool]] = {}
-    for name in sorted({row.kind for row in whole} - {OWN}):
+    for name in sorted({kind for by_kind in times.values() for kind in by_kind} - {OWN}):
         other = kind_named(name)
         mean, spread = kinds.time_ratios(own, other, PROGRAMS, timed=timed, variances=variances)
         drawn = np.exp(mean[:, None] + np.linalg.cholesky(spread) @ normal)

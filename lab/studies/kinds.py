@@ -3,7 +3,7 @@
     OPENBLAS_NUM_THREADS=1 .venv/bin/python -m lab.studies.kinds
 
 Fits the bundled timings (``data/kinds``), writes ``data/kinds/variances.csv``, and, for each
-program and for each family left out of the fit, its widening and its data, forecasts the ratio of
+program, campaign and family left out of the fit, its widening and its data, forecasts the ratio of
 all pairs of kinds; beside it stand simple rivals. Then programs of dataset h100-h200, of which no
 timing is bundled, are fitted on one kind and forecast on the other, with 0, 1 and 3 cells of it.
 Writes ``docs/results/kinds.md``.

@@ -110,6 +110,10 @@ class ForTraces:
     )
 
 
+OTHER_PATH = "is of another path; --kind is of another kind of GPU"
+"""Why options are refused."""
+
+
 @with_options
 def command(
     *,
@@ -141,7 +145,7 @@ def command(
             raise InputError(message, file=model)
         refuse(for_traces, "is for traces; this is a model file", model)
         if for_kinds.kind is not None:
-            refuse(for_models, "is of another path; --kind is of another kind of GPU", model)
+            refuse(for_models, OTHER_PATH, model)
             _on_kind(model, for_kinds, output, common)
             return
         refuse(for_kinds, "needs --kind", model)
@@ -166,7 +170,7 @@ def _on_kind(file: str, how: ForKinds, output: Path | None, common: Common) -> N
     from gpucast.paths.what_if import what_if
 
     other_path = replace(common, json=False, force=False, explain=False, machine=None)
-    refuse(other_path, "is of another path; --kind is of another kind of GPU", file)
+    refuse(other_path, OTHER_PATH, file)
     if output is not None:
         check_output(output, force=common.force)
     known = load_model(file)
@@ -211,9 +215,9 @@ def _trace_on_kind(file: str, how: ForKinds, of_trace: ForTraces, common: Common
 
     refuse(replace(how, kind=None, like=None, from_kind=None), "is for model files", file)
     of_path = replace(of_trace, range_name=None)
-    refuse(of_path, "is of another path; --kind is of another kind of GPU", file)
+    refuse(of_path, OTHER_PATH, file)
     other_path = replace(common, json=False, explain=False)
-    refuse(other_path, "is of another path; --kind is of another kind of GPU", file)
+    refuse(other_path, OTHER_PATH, file)
     answer = trace_on_kind(
         read(file),
         how.kind or "",

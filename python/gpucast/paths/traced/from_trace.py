@@ -139,7 +139,8 @@ def _warnings(trace: Trace, process: Process, calls: RecordedCalls) -> list[str]
     kernels = {process.name_of(number) for number in np.unique(works["name"].to_numpy())}
     if any("nccl" in name.lower() for name in kernels):
         warnings.append(
-            "NCCL's kernels wait for other ranks: their times are more than those of its copies"
+            "NCCL's kernels wait for other ranks as recorded: no forecast of how long they wait "
+            "elsewhere"
         )
     if (works.groupby("device")["context"].nunique() > 1).any():
         warnings.append("a device has several contexts: their works are taken to overlap freely")

@@ -110,8 +110,7 @@ def trace_on_kind(
         range_name: the NVTX range that is a step; None: steps are found by repetition.
 
     Raises:
-        InputError: a kind is not known or not calibrated, it lacks units that a kernel uses, or
-            there is no repeating step.
+        InputError: a kind is not known or not calibrated, or there is no repeating step.
     """
     precision = precision_of(like)
     other = kind_named(kind)
@@ -236,7 +235,10 @@ def _works(
     """Return the limits of a program's work; the time (s) of each call's work, a column a limit;
     and the number of its kernels (0: not known). A graph's time is divided among its kernels by
     theirs."""
-    work = process.work
+    correlations = process.work["correlation"].to_numpy()
+    calls = np.flatnonzero(program.works & (program.work >= 0))
+    asked = correlations[program.work[calls]]
+    work = process.work[np.isin(correlations, asked)]
     seconds = (work["end_ns"] - work["start_ns"]).to_numpy() / 1e9
     names = {
         number: limit_of(process.name_of(number), like, precision)
@@ -249,12 +251,12 @@ def _works(
         )
     ]
     rows = work.groupby("correlation").indices
-    correlations, graph = work["correlation"].to_numpy(), work["kind"].to_numpy() == tables.GRAPH
+    graph = work["kind"].to_numpy() == tables.GRAPH
     limits = list(dict.fromkeys(by_row))
     column = np.array([limits.index(limit) for limit in by_row])
     works, kernels = np.zeros((len(program), len(limits))), np.zeros(len(program))
-    for call in np.flatnonzero(program.works & (program.work >= 0)).tolist():
-        own = np.asarray(rows[correlations[program.work[call]]])
+    for call, correlation in zip(calls.tolist(), asked.tolist(), strict=True):
+        own = np.asarray(rows[correlation])
         total = max(float(seconds[own].sum()), 1e-12)
         np.add.at(works[call], column[own], program.seconds[call] * seconds[own] / total)
         kernels[call] = (~graph[own]).sum()
@@ -305,8 +307,8 @@ def _rests_on(own: GpuKind, other: GpuKind, limits: Sequence[Limit], latencies: 
         )
     if LINKS in limits and own.link != other.link:
         texts.append(
-            "copies between GPUs and NCCL's kernels, which include waiting for other ranks, take "
-            f"between 1 and {own.link / other.link:.3g} times as long, as links do"
+            "copies between GPUs and NCCL's kernels take between 1 and "
+            f"{own.link / other.link:.3g} times as long, as links do"
         )
     lacking = {
         limit.precision
@@ -346,7 +348,7 @@ def _unknown(
     share = works[:, unknown].sum() / max(works.sum(), 1e-12)
     if share <= WORTH_SAYING:
         return []
-    work = process.work
+    work = process.work[process.work["kind"].isin((tables.KERNEL, tables.GRAPH))]
     seconds = (work["end_ns"] - work["start_ns"]).groupby(work["name"]).sum()
     longest = max(
         (number for number in seconds.index if not limit_of(process.name_of(number)).known),
