@@ -24,6 +24,9 @@
 #               it ended, as dataset does. Parts of it: build-traces FOLDER, costs FOLDER PATH ROUND,
 #               visit FOLDER PATH ROUND PROGRAM, record FOLDER PROGRAM, skeletons FOLDER PATH,
 #               together FOLDER PATH, pack FOLDER
+#   kinds       traces of PyTorch programs and of those of `traces`, on one GPU, for `what-if TRACE --kind`
+#               (two minutes of building and nine of programs; goes on where it ended). Parts of it:
+#               build, build-traces FOLDER, record FOLDER PROGRAM, record-torch FOLDER PROGRAM N...
 #   networks    the same without recordings, one round, over networks between the remote GPUs and their
 #               programs that are slower than loopback: paths network-DELAY-RATE (us, Gbit/s)
 #
@@ -42,7 +45,8 @@ readonly built
 readonly program=$built/mdapp/gpucast-mdapp
 readonly microbench=$built/microbench/gpucast-microbench
 readonly verbs="build check transfers sanitize throughput build-remote remote energy measured-energy \
-trace dataset micro cells concurrent traces networks build-traces costs visit record skeletons together pack"
+trace dataset micro cells concurrent traces kinds networks build-traces costs visit record \
+record-torch skeletons together pack"
 readonly what=${1:?one of $verbs}
 readonly out=${2:?folder for the output}
 mkdir -p "$out"
@@ -411,7 +415,7 @@ visit() {
 # phases want some tenths of a second of steps. The program's own records are not kept: its second
 # run, which is not recorded, would write over them.
 record() {
-  local n setting gpus name command
+  local n setting gpus name command options=()
   cells_of "$1"
   for setting in ${settings_of//,/ }; do
     for n in ${sizes_of//,/ }; do
@@ -434,18 +438,56 @@ record() {
   done
 }
 
-# under_recorder NAME COMMAND...: traces/NAME.zip, of the whole run but for what lies behind 3 s.
+# record-torch PROGRAM N...: the same for a program of lab/benchmarks/energy.py.
+record-torch() {
+  local n recording=60 options=(--range step --seconds 0)
+  for n in "${@:2}"; do
+    under_recorder "$1-n$n-gpus1" python3 lab/benchmarks/trace_torch.py \
+      "${GPUCAST_STEPS:-50000}" "$1" "$n" || echo "$1: not recorded, exit status $?"
+  done
+}
+
+kinds() {
+  local status=0 item counts
+  begin=$SECONDS
+  export GPUCAST_SIZES=${GPUCAST_SIZES:-1000,64000}
+  part build && part build-traces || return 1
+  while read -r item counts; do
+    # shellcheck disable=SC2086  # a word for each size
+    part record-torch "$item" $counts </dev/null || status=1
+  done <<<"$torch_programs"
+  for item in $own_programs; do part record "$item" || status=1; done
+  pack
+  return "$status"
+}
+
+readonly own_programs=${GPUCAST_PROGRAMS-mdapp $unseen_programs}
+readonly torch_programs="resnet-infer 1 256
+stream 1048576 536870912
+attention-train 4096 32768
+sparse-cg 1048576 16777216
+fft 262144 134217728
+gemm-fp64 2048 8192
+nbody 1024 16384
+mlp-train 256 4096
+mlp-train-tf32 1024 8192
+transformer-train 4096 32768
+resnet-train 32 256
+mlp-train-fp32 512 4096
+adamw 1048576 536870912"
+
+# under_recorder NAME COMMAND...: traces/NAME.zip, of the whole run but for what lies behind 6 s.
 # What does not end is ended, so that the others are recorded, too.
 under_recorder() {
   mkdir -p "$out/traces"
   PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} GPUCAST_TRACE_LIB=$built/trace \
-    timeout --kill-after=5 "${GPUCAST_RECORDING:-20}" \
-    python3 -m gpucast.cli trace --steps 0 --seconds 3 --force -o "$out/traces/$1.zip" -- "${@:2}"
+    timeout --kill-after=5 "${GPUCAST_RECORDING:-${recording:-20}}" \
+    python3 -m gpucast.cli trace --steps 0 --seconds 6 "${options[@]}" --force -o "$out/traces/$1.zip" -- "${@:2}"
 }
 
 # What is worth taking away, in few files of at most 15 MB.
 pack() {
-  xz -T0 -kf "$out/dataset.jsonl"
+  [[ ! -e "$out/dataset.jsonl" ]] || xz -T0 -kf "$out/dataset.jsonl"
   rm -f "$out"/traces.tar.*
   [[ ! -d "$out/traces" ]] || tar -C "$out" -cf - traces | split -b 15M - "$out/traces.tar."
   (cd "$out" && find . -maxdepth 1 -type f \( -name '*.txt' -o -name '*.log' -o -name '*.done' -o -name '*.json' \) \

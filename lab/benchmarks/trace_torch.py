@@ -1,9 +1,10 @@
-"""Train a small network with PyTorch for a while, so that lab/benchmarks/trace.py can record it.
+"""Steps of PyTorch programs, so that they can be recorded.
 
-    trace_torch.py STEPS            in this process
+    trace_torch.py STEPS            training of a small network, in this process
     trace_torch.py STEPS spawned    in two processes, started by torch.multiprocessing
+    trace_torch.py STEPS NAME N     a program of energy.py; the host waits for the end of each step
 
-Prints one line of JSON with the time of a step.
+The first two print one line of JSON with the time of a step.
 """
 
 from __future__ import annotations
@@ -12,8 +13,15 @@ import json
 import statistics
 import sys
 import time
+from pathlib import Path
 
 import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+from energy import PROGRAMS, WARM_UP, run_for
+
+LONGEST, FEWEST = 0.8, 30
+"""Seconds after which the steps of a program of energy.py end, and their least number."""
 
 
 def train(rank: int, steps: int) -> None:
@@ -39,9 +47,23 @@ def train(rank: int, steps: int) -> None:
     print(json.dumps(answer), flush=True)
 
 
+def run(steps: int, name: str, n: int) -> None:
+    step = PROGRAMS[name][0](torch, n)
+    run_for(torch, step, WARM_UP, 1)
+    end = time.monotonic() + LONGEST
+    for done in range(steps):
+        with torch.cuda.nvtx.range("step"):
+            step()
+            torch.cuda.synchronize()
+        if done >= FEWEST and time.monotonic() > end:
+            break
+
+
 if __name__ == "__main__":
     steps = int(sys.argv[1])
-    if sys.argv[2:] == ["spawned"]:
+    if len(sys.argv) == 4:
+        run(steps, sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[2:] == ["spawned"]:
         torch.multiprocessing.spawn(train, args=(steps,), nprocs=2)
     else:
         train(0, steps)

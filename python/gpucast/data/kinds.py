@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -63,6 +64,11 @@ class Timing:
     kind: str
     rate: float
     source: str
+
+    @property
+    def campaign(self) -> str:
+        """The repository, or file, that the timing is from."""
+        return re.split(r" @|,| README", self.source)[0]
 
 
 _QUANTITIES = {

@@ -11,12 +11,12 @@ normal, and the posterior of the ratio for an unknown program follows by Bayes' 
 some families differ less than those of others, so that each family has factors on the variances of
 its own effects, of its programs' effects and of its noise, whose logarithms are normal with mean 0.
 Variances and factors are the most probable ones given the bundled timings. Normal intervals are
-widened by a factor that makes those of held-out programs cover.
+widened by a factor that makes those of programs cover of whose campaign nothing is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -237,31 +237,40 @@ def _left_out(inverse: Array, y: Array, block: Indices) -> tuple[Array, Array]:
 
 def widening(rows: Sequence[Timing], variances: Variances) -> float:
     """Return the factor by which normal 90 % intervals must be widened to hold 90 % of the ratios
-    of held-out programs, with equal weight for each program: known on one kind, or on a further one
-    as well, whichever needs more."""
+    of programs whose whole campaign is held out, with equal weight for each program: known on one
+    kind, or on a further one as well, whichever needs more."""
     y = np.log([row.rate for row in rows])
     inverse, _ = _inverse(covariance(rows, variances))
-    programs = np.array([row.program for row in rows])
+    programs, campaigns = np.array([(row.program, row.campaign) for row in rows]).T
     scores: tuple[list[Array], list[Array]] = ([], [])
-    for program in dict.fromkeys(programs.tolist()):
-        block = np.flatnonzero(programs == program)
-        first, second = pairs([rows[i] for i in block.tolist()])
-        if not first.size:
-            continue
+    for campaign in dict.fromkeys(campaigns.tolist()):
+        block = np.flatnonzero(campaigns == campaign)
         mean, spread = _left_out(inverse, y, block)
         error = y[block] - mean
-        off, variance = error[second] - error[first], ratio_variance(spread, first, second)
-        scores[0].append(np.abs(off) / np.sqrt(variance))
-        if block.size > 2:
-            further = (second + 1) % block.size
-            further = np.where(further == first, (further + 1) % block.size, further)
-            told = error[further] - error[first]
-            shared = spread[second, further] - spread[second, first] - spread[first, further]
-            shared += spread[first, first]
-            gain = shared / ratio_variance(spread, first, further)
-            left = variance - gain * shared
-            scores[1].append(np.abs(off - gain * told) / np.sqrt(left))
+        for program in dict.fromkeys(programs[block].tolist()):
+            own = np.flatnonzero(programs[block] == program)
+            first, second = pairs([rows[i] for i in block[own].tolist()])
+            if first.size:
+                for more, score in enumerate(
+                    _scores(error[own], spread[np.ix_(own, own)], first, second)
+                ):
+                    scores[more].append(score)
     return max(_upper_decile(own) for own in scores if own) / Z90
+
+
+def _scores(error: Array, spread: Array, first: Indices, second: Indices) -> Iterator[Array]:
+    """Yield absolute errors of a program's ratios over their sd: with the program known on the
+    ``first`` kind, and, where it has a third row, with that known as well."""
+    off, variance = error[second] - error[first], ratio_variance(spread, first, second)
+    yield np.abs(off) / np.sqrt(variance)
+    if error.size > 2:
+        further = (second + 1) % error.size
+        further = np.where(further == first, (further + 1) % error.size, further)
+        shared = spread[second, further] - spread[second, first] - spread[first, further]
+        shared += spread[first, first]
+        gain = shared / ratio_variance(spread, first, further)
+        left = variance - gain * shared
+        yield np.abs(off - gain * (error[further] - error[first])) / np.sqrt(left)
 
 
 def _upper_decile(groups: Sequence[Array]) -> float:

@@ -66,7 +66,8 @@ def program_of(
     """Return the longest run of typical steps of a process, by default the trace's first.
 
     Raises:
-        InputError: there are fewer than five consecutive steps, or they have no calls.
+        InputError: there are fewer than five consecutive steps with recorded work, or they have no
+            calls.
     """
     own = steps.main if isinstance(steps, Steps) else steps
     process = trace.processes[own.process]
@@ -74,8 +75,8 @@ def program_of(
     first, last = own.longest_run(recorded, most_steps)
     if last - first < FEWEST_STEPS:
         raise InputError(
-            f"{last - first} consecutive steps; a forecast needs {FEWEST_STEPS}: "
-            "record more (--steps)",
+            f"{last - first} consecutive steps whose work was recorded; a forecast needs "
+            f"{FEWEST_STEPS}: record more (--steps), or all of the work (--full)",
             file=trace.file or None,
         )
     bounds = own.begins_ns[first : last + 1]
