@@ -11,7 +11,8 @@ import gpucast as gc
 from command_line import executable
 from gpucast.data import jsonl
 from gpucast.measure import energy
-from gpucast.measure.energy import Meter, NoCounterError, counter, metered
+from gpucast.measure.energy import Meter, counter, metered
+from gpucast.measure.nvml import NvmlError, nvml
 from gpucast.measure.own import _with_joules
 
 
@@ -41,10 +42,10 @@ DRIVER = SimpleNamespace(
 
 @pytest.fixture
 def driver(monkeypatch):
-    energy._nvml.cache_clear()
+    nvml.cache_clear()
     monkeypatch.setattr(ctypes, "CDLL", lambda name: DRIVER)
     yield
-    energy._nvml.cache_clear()
+    nvml.cache_clear()
 
 
 def read(meter, power, *, until, tick=0.1, since=0.0):
@@ -66,12 +67,12 @@ def test_joules_of_several_gpus_are_added(driver):
 
 
 def test_a_gpu_without_counter_is_named(driver):
-    with pytest.raises(NoCounterError, match="no energy of GPU 7"):
+    with pytest.raises(NvmlError, match="no energy of GPU 7"):
         counter(["7"])
 
 
 def test_without_nvml_the_reason_is_told_and_nothing_is_recorded(monkeypatch):
-    energy._nvml.cache_clear()
+    nvml.cache_clear()
 
     def absent(name):
         raise OSError

@@ -153,7 +153,9 @@ def test_recording_ends_when_there_are_enough_steps_of_both_kinds(tmp_path: Path
     for phase, least in ((phases.FULL, 30), (phases.LIGHT, ENOUGH_LIGHT)):
         assert np.count_nonzero(steps.kept & (steps.phase == phase)) >= least
     asked = np.bincount(steps.work_step[steps.work_step >= 0], minlength=steps.count)
-    assert set(asked[steps.phase == phases.FULL]) == {2}
+    # A phase may end between a call and the record of its work.
+    followed = np.append(steps.phase[1:] == phases.FULL, False)
+    assert set(asked[(steps.phase == phases.FULL) & followed]) == {2}
     assert set(asked[steps.phase == phases.LIGHT]) == {0}
     assert set(steps.calls[steps.kept]) == {2}
     assert process.unnumbered == 0

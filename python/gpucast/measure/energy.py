@@ -14,12 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Self
 
 import numpy as np
 
-from gpucast.errors import GpucastError
+from gpucast.measure.nvml import NvmlError, nvml
 
 PERIOD = 0.02
 """Seconds between two readings."""
@@ -39,10 +38,6 @@ _STEADY = 0.1
 """Relative spread of power below which the whole run counts, start-up and shutdown included."""
 
 
-class NoCounterError(GpucastError):
-    """The energy of these GPUs cannot be read; the message says why."""
-
-
 def counter(gpus: Sequence[str]) -> Callable[[], float]:
     """Return a function that reads the total energy of these GPUs (J), counted from any start.
 
@@ -50,24 +45,24 @@ def counter(gpus: Sequence[str]) -> Callable[[], float]:
         gpus: as ``CUDA_VISIBLE_DEVICES`` names them: numbers or UUIDs.
 
     Raises:
-        NoCounterError: NVML is missing, or it does not count the energy of one of them.
+        NvmlError: NVML is missing, or it does not count the energy of one of them.
     """
-    nvml = _nvml()
+    library = nvml()
     handles = []
     for gpu in gpus:
         handle = ctypes.c_void_p()
         where = ctypes.byref(handle)
         if gpu.isdecimal():
-            _check(nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(gpu)), where), gpu)
+            _check(library.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(gpu)), where), gpu)
         else:
-            _check(nvml.nvmlDeviceGetHandleByUUID(gpu.encode(), where), gpu)
+            _check(library.nvmlDeviceGetHandleByUUID(gpu.encode(), where), gpu)
         handles.append((gpu, handle))
 
     def joules() -> float:
         value, total = ctypes.c_ulonglong(), 0
         for gpu, handle in handles:
             where = ctypes.byref(value)
-            _check(nvml.nvmlDeviceGetTotalEnergyConsumption(handle, where), gpu)
+            _check(library.nvmlDeviceGetTotalEnergyConsumption(handle, where), gpu)
             total += value.value
         return total / 1e3
 
@@ -75,19 +70,9 @@ def counter(gpus: Sequence[str]) -> Callable[[], float]:
     return joules
 
 
-@cache
-def _nvml() -> ctypes.CDLL:
-    try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
-        raise NoCounterError("no NVML here (libnvidia-ml.so.1)") from None
-    _check(nvml.nvmlInit_v2(), "any")
-    return nvml
-
-
 def _check(status: int, gpu: str) -> None:
     if status != 0:
-        raise NoCounterError(f"NVML counts no energy of GPU {gpu} (its error {status})")
+        raise NvmlError(f"NVML counts no energy of GPU {gpu} (its error {status})")
 
 
 class Meter:
@@ -111,7 +96,7 @@ class Meter:
         while not self._ended.wait(PERIOD):
             try:
                 self.look(time.monotonic(), self._read())
-            except NoCounterError:  # the GPU was lost; the program will report it
+            except NvmlError:  # the GPU was lost; the program will report it
                 return
 
     def look(self, now: float, joules: float) -> None:
@@ -179,7 +164,7 @@ def metered(gpus: Sequence[str] | None, tell: Callable[[str], object]) -> Iterat
     """Yield a meter of these GPUs; None, after telling why, if there are none or no counter."""
     try:
         read = counter(gpus) if gpus else None
-    except NoCounterError as error:
+    except NvmlError as error:
         tell(f"energy is not recorded: {error}")
         read = None
     if read is None:

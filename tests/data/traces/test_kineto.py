@@ -117,6 +117,27 @@ def test_without_its_own_waits_one_line_says_how_to_get_them(tmp_path: Path) -> 
     assert "cudaStreamSynchronize waits" in find_steps(trace).main.how
 
 
+def test_the_memory_is_the_most_that_a_gpu_had_reserved(tmp_path: Path) -> None:
+    memory = [
+        {
+            "ph": "i",
+            "cat": "cpu_instant_event",
+            "name": "[memory]",
+            "pid": 4711,
+            "ts": 1,
+            "args": args,
+        }
+        for args in (
+            {"Device Type": 1, "Device Id": 0, "Total Reserved": 3 << 30, "Bytes": 512},
+            {"Device Type": 1, "Device Id": 1, "Total Reserved": 5 << 30, "Bytes": -512},
+            {"Device Type": 0, "Device Id": -1, "Total Reserved": 9 << 30},
+            {"Device Type": 1, "Device Id": 0, "Total Reserved": "nan"},
+        )
+    ]
+    assert read(written(tmp_path / "trace.json", [*events(), *memory])).run.gpu_memory == 5 << 30
+    assert read(written(tmp_path / "other.json")).run.gpu_memory is None
+
+
 def test_a_profile_becomes_a_trace_of_ours(run: Run, tmp_path: Path) -> None:
     source = written(tmp_path / "trace.json")
     status, out, err = run("trace", "import", source, "-o", tmp_path / "T")

@@ -3,7 +3,8 @@
 Format: libkineto's output_json.cpp and CuptiActivity.cpp. ``ts`` and ``dur`` are microseconds with
 decimals, from ``baseTimeNanoseconds`` if that is stated. Calls are the categories cuda_runtime
 and cuda_driver, work is kernel, gpu_memcpy and gpu_memset, waits are cuda_sync and cuda_event
-(written only with ``enable_cuda_sync_events``), ranges are user_annotation. One file is one
+(written only with ``enable_cuda_sync_events``), ranges are user_annotation. Events ``[memory]``
+(with ``profile_memory``) state how much memory PyTorch's allocator has reserved. One file is one
 process.
 """
 
@@ -17,7 +18,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, cast
 
 import pandas as pd
@@ -54,6 +55,8 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 _LATEST = 2**62
 """ns; sums and differences of two fit 64 bits."""
 _AXES = 3
+_CUDA = 1
+"""PyTorch's number of the type of device."""
 UNFIT = "host times include PyTorch's profiler: forecasts of host-bound steps are too slow"
 
 Event = Mapping[str, Any]
@@ -93,7 +96,8 @@ def read(path: PathLike) -> Trace:
         raise InputError(f"is cut off or damaged ({error})", file=file) from None
     if "traceEvents" in document:
         raise InputError("must be a list", file=file, field="traceEvents")
-    return _Kineto(file, document).trace(events.by_category)
+    trace = _Kineto(file, document).trace(events.by_category)
+    return replace(trace, run=replace(trace.run, gpu_memory=events.reserved or None))
 
 
 _FIELDS = ("cat", "name", "pid", "tid", "ts", "dur")
@@ -121,10 +125,17 @@ class _Events:
     by_category: dict[str, Events] = field(default_factory=dict)
     seen: int = 0
     kept: int = 0
+    reserved: int = 0  # most bytes of a GPU
 
     def take(self, event: object) -> None:
         self.seen += 1
-        if not isinstance(event, dict) or event.get("ph") != "X":
+        if not isinstance(event, dict):
+            return
+        given = event.get("args")
+        arguments = given if isinstance(given, dict) else {}
+        if event.get("name") == "[memory]" and arguments.get("Device Type") == _CUDA:
+            self.reserved = max(self.reserved, _bytes(arguments.get("Total Reserved")))
+        if event.get("ph") != "X":
             return
         category = str(event.get("cat", "")).lower()
         if category not in _KEPT:
@@ -136,8 +147,6 @@ class _Events:
             if not isinstance(plain.get(name), int | float | str | None):
                 place = f"traceEvents[{self.seen - 1}]"
                 raise InputError(f"{name} must be a number", file=self.file, field=place)
-        given = event.get("args")
-        arguments = given if isinstance(given, dict) else {}
         plain["args"] = {name: arguments[name] for name in _READ if name in arguments}
         self.by_category.setdefault(category, []).append((self.seen - 1, plain))
 
@@ -270,6 +279,10 @@ def _number(event: Event, *keys: str) -> int:
             most = 2**63 if key in ("graph node id", "bytes") else 2**32 - 1
             return value if 0 <= value < most else 0
     return 0
+
+
+def _bytes(value: object) -> int:
+    return value if isinstance(value, int) and 0 < value < 2**62 else 0
 
 
 def _product(event: Event, key: str) -> int:

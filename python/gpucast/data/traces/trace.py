@@ -41,6 +41,7 @@ class RunDescription:
         started: seconds since 1970; ``seconds``: duration of the run, None if not known.
         exit: None if the recording was interrupted.
         seconds_untraced: seconds of a step without a recorder; None if not measured.
+        gpu_memory: most bytes that a GPU had in use; None if not known.
     """
 
     source: str
@@ -50,6 +51,7 @@ class RunDescription:
     seconds: float | None = None
     exit: Exit | None = field(default=None, metadata={"omit": True})
     seconds_untraced: float | None = field(default=None, metadata={"omit": True})
+    gpu_memory: int | None = field(default=None, metadata={"omit": True})
     schema: str = SCHEMA
 
 

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, Protocol
 
 from gpucast.errors import GpucastError, InputError
 from gpucast.measure.machine import nvidia_smi
+from gpucast.measure.nvml import MemoryWatch
 from gpucast.measure.tracing import libraries
 from gpucast.util import files
 from gpucast.util.signals import handled
@@ -162,9 +163,12 @@ def into(
     }
     if describes:
         write_json(folder / "run.json", about)
-    status = run()
+    with MemoryWatch() as memory:
+        status = run()
     how = {"signal": -status} if status < 0 else {"status": status}
     about |= {"seconds": time.time() - about["started"], "exit": how}
+    if memory.most is not None:
+        about["gpu_memory"] = memory.most
     if describes:
         write_json(folder / "run.json", about)
     return status

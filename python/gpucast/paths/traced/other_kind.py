@@ -50,7 +50,7 @@ OTHER_COPIES = 0.5
 """Sd of ln of the factor on copies to and from the host: a generation of PCIe is a factor of 2."""
 WORTH_SAYING = 0.1
 """Least share of the kernels' time that is worth a remark."""
-DRAWS = 200
+DRAWS = 1000
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,25 @@ def trace_on_kind(
         for program, its in zip(programs, steps.processes, strict=True)
     ]
     slowest = max(answers, key=lambda answer: answer.seconds)
-    return replace(slowest, warnings=(*slowest.warnings, *several_processes(programs)))
+    memory = _memory(trace.run.gpu_memory, own, other)
+    return replace(slowest, warnings=(*memory, *slowest.warnings, *several_processes(programs)))
+
+
+def _memory(taken: int | None, own: GpuKind, other: GpuKind) -> list[str]:
+    """Return a remark if the program may not fit into the other kind's memory. ``taken``: the most
+    bytes that a GPU had in use; None: not known."""
+    has = f"{other.name} has {other.memory / 1e9:.0f} GB"
+    if taken is None:
+        if other.memory >= own.memory:
+            return []
+        own_has = f"{own.name} has {own.memory / 1e9:.0f} GB"
+        return [f"{has}, {own_has}: the trace does not state how much memory the program takes"]
+    if taken <= other.memory:
+        return []
+    return [
+        f"the program took {taken / 1e9:.3g} GB of a GPU's memory, with all that its allocator "
+        f"kept; {has}: it does not fit, unless less will do"
+    ]
 
 
 def _kind_of(trace: Trace, stated: str | None) -> GpuKind:
@@ -324,11 +342,6 @@ def _rests_on(own: GpuKind, other: GpuKind, limits: Sequence[Limit], latencies: 
     if IN_8_BITS in limits:
         texts.append(
             "products in fp8 and int8 get the ratio of fp16: not all kinds have such units"
-        )
-    if other.memory < own.memory:
-        texts.append(
-            f"{other.name} has {other.memory / 1e9:.0f} GB, {own.name} has {own.memory / 1e9:.0f} "
-            "GB: a trace does not state how much memory the program takes"
         )
     if not limits:
         texts.append("the steps have no work for a GPU")
