@@ -154,9 +154,10 @@ void bind_scaling(nb::module_& m) {
           "__init__",
           [](Mixture* self, const VectorXd& n, const VectorXd& gpus, const VectorXd& nodes,
              const VectorXd& seconds, const VectorXd& variance, const VectorXd& local,
-             const std::vector<ComponentValues>& components, double slope_error,
+             const std::vector<ComponentValues>& components, double slope_error, double size_error,
              const NetworkValues& collective) {
-            if (!(slope_error >= 0)) throw std::invalid_argument("a slope's error is 0 or more");
+            if (!(slope_error >= 0 && size_error >= 0))
+              throw std::invalid_argument("a slope's error is 0 or more");
             std::vector<Component> list;
             list.reserve(components.size());
             for (const ComponentValues& values : components)
@@ -166,10 +167,10 @@ void bind_scaling(nb::module_& m) {
               throw std::invalid_argument("variances are 0 or more, one a cell");
             measured.local = local;
             measured.network = network(collective);
-            new (self) Mixture(std::move(measured), std::move(list), slope_error);
+            new (self) Mixture(std::move(measured), std::move(list), slope_error, size_error);
           },
           "n"_a, "gpus"_a, "nodes"_a, "seconds"_a, "variance"_a, "local"_a, "components"_a,
-          "slope_error"_a = 0.0, "network"_a = NetworkValues{})
+          "slope_error"_a = 0.0, "size_error"_a = 0.0, "network"_a = NetworkValues{})
       .def_prop_ro(
           "components",
           [](const Mixture& self) {

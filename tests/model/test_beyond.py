@@ -1,6 +1,7 @@
 """What is said of more GPUs than were measured: nothing there is certain."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -213,3 +214,44 @@ def test_what_a_fit_without_the_largest_count_missed_widens_what_lies_beyond() -
     assert model.scaling.slope_error > 0.2
     sure = measured(lambda n, gpus: 1e-9 * n / gpus, [1e6], [1, 2, 4, 8])
     assert sure.scaling.slope_error < 0.05
+
+
+def attention(n: np.ndarray, gpus: np.ndarray) -> np.ndarray:
+    """Work that is linear in n, and quadratic where n is large."""
+    return 2e-3 + (4e-5 * n + 2e-9 * n**2) / gpus
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_larger_sizes_of_work_that_no_power_describes_are_within_intervals(seed: int) -> None:
+    model = measured(attention, [1e3, 2e3, 4e3, 8e3, 16e3], [1, 2, 4, 8], seed=seed)
+    n, gpus = np.repeat([32e3, 64e3, 128e3], 2), np.tile([1.0, 8.0], 3)
+    forecasts = model.forecasts(n, gpus)
+    truth = attention(n, gpus)
+    assert ((forecasts.low <= truth) & (truth <= forecasts.high)).all()
+    drawn = np.quantile(np.log(model.draws(n, gpus, 2000)), (0.05, 0.95), axis=0)
+    ends = np.log([forecasts.mean_low, forecasts.mean_high])
+    assert np.ptp(drawn, axis=0) == pytest.approx(np.ptp(ends, axis=0), rel=0.2)
+
+
+def test_what_a_fit_without_the_largest_size_missed_widens_larger_sizes() -> None:
+    counts = [1, 2, 4, 8]
+    curved = measured(attention, [4e3, 8e3, 16e3], counts)
+    straight = measured(lambda n, gpus: 2e-3 + 4e-5 * n / gpus, [4e3, 8e3, 16e3], counts)
+    assert curved.scaling is not None
+    assert straight.scaling is not None
+    assert curved.scaling.size_error > 0.1 > 10 * straight.scaling.size_error
+    # Inside the data nothing changes.
+    narrow = replace(curved, scaling=replace(curved.scaling, size_error=0.0))
+    for n, same in ((8e3, True), (64e3, False)):
+        wide, before = (one.forecasts([n], [2.0]).high[0] for one in (curved, narrow))
+        assert (wide == before) == same
+        assert wide >= before
+
+
+def test_sizes_that_grow_with_the_counts_tell_nothing_of_larger_sizes() -> None:
+    gpus = np.array([1, 2, 4, 8, 16])
+    seconds = 1e-2 * np.array([1, 1.01, 1.02, 1.03, 3])
+    model = gc.fit(pd.DataFrame({"n": 1e5 * gpus, "gpus": gpus, "seconds": seconds}))
+    assert model.scaling is not None
+    assert model.scaling.size_error == 0
+    assert model.scaling.slope_error > 0.1

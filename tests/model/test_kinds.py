@@ -15,6 +15,7 @@ from gpucast.data.kinds import Timing, catalogue, kind_named, timings
 from gpucast.errors import InputError
 from gpucast.model import kinds
 from gpucast.model.fitted import Model
+from gpucast.model.mixtures import MeasuredParts
 from made_data import dataset, machine, step, whole
 from other_programs import md
 
@@ -295,6 +296,46 @@ def test_cells_of_the_kind_are_taken_from_a_table_of_several_kinds(fitted: Model
     ]
     one, other = (model.forecasts([8000.0], [2.0]).seconds for model in told)
     assert one == pytest.approx(other)
+
+
+def test_cells_that_state_another_kind_are_refused(fitted: Model) -> None:
+    seconds = float(fitted.forecasts([64000.0], [1.0]).seconds[0])
+    there = machine(name="h")
+    there["gpus"][0]["name"] = "NVIDIA H100 80GB HBM3"
+    data = dataset([there, step(64000, 1, [0.6 * seconds], machine="h")], name="few")
+    kind = {"kind": "H200-SXM5", "from_kind": "A100-SXM4-40GB"}
+    with pytest.raises(InputError, match="few: --cells: its steps are of H100-SXM5, not of H200"):
+        gc.what_if(fitted, cells=data, **kind)
+    with pytest.raises(InputError, match="not of T4"):
+        gc.what_if(fitted, further={"T4": data}, **kind)
+
+
+def test_many_cells_are_better_fitted_alone(fitted: Model) -> None:
+    n, gpus = np.repeat([8000, 64000, 128000], 2), np.tile([1, 2], 3)
+    times = 0.5 * fitted.forecasts(n.astype(float), gpus.astype(float)).seconds
+    steps = [step(int(a), int(b), [c]) for a, b, c in zip(n, gpus, times, strict=True)]
+    kind = {"kind": "H200-SXM5", "from_kind": "A100-SXM4-40GB"}
+    for count, is_said in ((5, False), (6, True)):
+        data = dataset([machine(), *steps[:count]])
+        moved = gc.what_if(fitted, cells=data, **kind)
+        assert any("a fit to its own cells" in line.text for line in moved.remarks) == is_said
+
+
+def test_the_ratio_applies_to_the_gpus_part_alone_where_timers_tell_it() -> None:
+    model = md()
+    assert model.scaling is not None
+    cells = model.scaling.cells
+    seconds = np.array(cells.seconds)
+    parts = MeasuredParts(
+        n=cells.n, gpus=cells.gpus, t_gpu=list(0.1 * seconds), t_cpu=list(0.2 * seconds),
+        t_com=list(0.7 * seconds),
+    )  # fmt: skip
+    timed = replace(model, scaling=replace(model.scaling, parts=parts))
+    moved = gc.what_if(timed, kind="L4", from_kind="H100-SXM5")
+    ratio = kinds.time_ratio(kind_named("H100-SXM5"), kind_named("L4"))
+    before, after = (one.forecasts(cells.n[:1], cells.gpus[:1]).seconds for one in (timed, moved))
+    assert after[0] / before[0] == pytest.approx(0.1 * np.exp(ratio.mean) + 0.9, rel=1e-6)
+    assert any(line.text.startswith("T_gpu on L4") for line in moved.remarks)
 
 
 def test_what_a_smaller_memory_may_not_hold_is_said() -> None:

@@ -20,12 +20,14 @@ Beyond beyond(const Cells& cells) {
 
 }  // namespace
 
-Mixture::Mixture(Cells cells, std::vector<Component> components, double slope_error)
+Mixture::Mixture(Cells cells, std::vector<Component> components, double slope_error,
+                 double size_error)
     : cells_(std::move(cells)),
       components_(std::move(components)),
       beyond_(beyond(cells_)),
       slope_error_(slope_error),
-      trust_(1 / (1 + std::pow(slope_error / priors.slope_sd, 2))) {
+      trust_(1 / (1 + std::pow(slope_error / priors.slope_sd, 2))),
+      size_error_(size_error) {
   if (components_.empty()) throw std::invalid_argument("a mixture needs components");
   const Correlations among(cells_, cells_);
   for (std::size_t i = 0; i < components_.size(); ++i) {
@@ -181,7 +183,9 @@ Mixture::Ideal Mixture::ideal(const Cells& at, const Eigen::VectorXd& mean) cons
 Mixture::Off Mixture::off_beyond(const Cells& at) const {
   const double slope = slope_error_ * std::sqrt(trust_);
   const double reach = cells_.network.bytes > 0 ? cells_.network.gpus.maxCoeff() : 0;
+  const Eigen::VectorXd larger = (at.n.array() / cells_.largest_size()).log().max(0);
   Off off{slope * at.gpus.unaryExpr([&](double gpus) { return beyond_.distance(gpus); }),
+          size_error_ * larger,
           at.gpus.binaryExpr(at.nodes,
                              [&](double gpus, double nodes) { return beyond_.jump(gpus, nodes); }),
           {}};
@@ -213,7 +217,8 @@ AveragedForecast Mixture::forecast(const Cells& all, unsigned threads, bool medi
       for (std::size_t i = 0; i < components_.size(); ++i) {
         const Predicted& one = predicted[i];
         const double by_node = off.of_node(components_[i])[j];
-        const double beyond = off.by_slope[j] * off.by_slope[j] + by_node * by_node;
+        const double beyond =
+            std::pow(off.by_slope[j], 2) + std::pow(off.by_size[j], 2) + std::pow(by_node, 2);
         cell.add(components_[i].weight, one.mean[j] + (moves ? shift[j] : 0),
                  priors.inflation * one.variance[j] + beyond,
                  priors.inflation * one.noise + at.variance[j], one.parts.row(j));
@@ -236,9 +241,9 @@ Eigen::MatrixXd Mixture::draws(Cells at, Eigen::Index count, std::uint64_t seed)
   const auto member = [&](std::size_t i) {
     const Predicted one = prediction.of(i);
     const Eigen::VectorXd& by_node = off.of_node(components_[i]);
-    return Joint{one.mean + shift, priors.inflation * one.covariance +
-                                       off.by_slope * off.by_slope.transpose() +
-                                       by_node * by_node.transpose()};
+    return Joint{one.mean + shift,
+                 priors.inflation * one.covariance + off.by_slope * off.by_slope.transpose() +
+                     off.by_size * off.by_size.transpose() + by_node * by_node.transpose()};
   };
   return beyond_.draws(at.gpus, slopes, count, seed) +
          fit::draws(weights_of(components_), member, count, seed);

@@ -150,6 +150,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
             # A fit without the counts beyond a boundary does not know the boundary, but this one
             # does.
             slope_error=ahead.slope_error if suspect is None else 0.0,
+            size_error=ahead.size_error,
             per_node=None if suspect is None else suspect.gpus,
             network=problem.network,
             parts=parts_of(steps),
@@ -327,12 +328,14 @@ class _Ahead:
 
     Attributes:
         gpus, n: median errors; None if too few cells remain.
-        slope_error: excess of the error for the largest GPU count over its sd, per unit of ln N.
+        slope_error: excess of the error for the largest GPU count over its sd, per unit of ln N;
+            ``size_error``: the same for the largest n.
     """
 
     gpus: float | None = None
     n: float | None = None
     slope_error: float = 0.0
+    size_error: float = 0.0
 
     def remarks(self) -> list[Remark]:
         return [
@@ -353,12 +356,13 @@ def _fitted(cells: Cells, *, look_ahead: bool) -> tuple[_core.Scaling, _Ahead]:
     with ThreadPoolExecutor(3) as pool:
         whole = pool.submit(cells.fit)
         gpus = pool.submit(_held_out, cells, cells.gpus)
-        n = pool.submit(_held_out, cells, cells.n)
+        n = pool.submit(_held_out, cells, cells.n, counts_measured=True)
         counts, sizes = gpus.result(), n.result()
         return whole.result(), _Ahead(
             gpus=None if counts is None else counts.error,
             n=None if sizes is None else sizes.error,
             slope_error=0.0 if counts is None else counts.slope_error,
+            size_error=0.0 if sizes is None else sizes.slope_error,
         )
 
 
@@ -376,7 +380,12 @@ class _HeldOut:
     slope_error: float
 
 
-def _held_out(cells: Cells, values: Array) -> _HeldOut | None:
+def _held_out(cells: Cells, values: Array, *, counts_measured: bool = False) -> _HeldOut | None:
+    """Forecast the cells with the largest value by a fit to the others; None if these are too few.
+
+    ``counts_measured``: whether only left-out cells of GPU counts that remain tell the slope's
+    error, as n may grow with N.
+    """
     rest = values < values.max()
     if np.unique(values[rest]).size < 2 or rest.sum() < FEWEST_CELLS:
         return None
@@ -384,15 +393,16 @@ def _held_out(cells: Cells, values: Array) -> _HeldOut | None:
     fitted = cells.where(rest).fit()
     zero = np.zeros(left_out.n.size)
     forecast, low, high = fitted.forecast(left_out.n, left_out.gpus, left_out.nodes, zero)[:3]
-    off = float(np.median(np.log(left_out.seconds / forecast)))
-    end = high if off > 0 else low
-    sd = float(np.median(np.abs(np.log(end / forecast)))) / Z90
-    # An error at less than twice the next smaller value counts as one at twice.
-    reach = max(np.log(values.max() / values[rest].max()), np.log(2))
-    return _HeldOut(
-        error=float(np.median(np.abs(forecast / left_out.seconds - 1))),
-        slope_error=float(np.sqrt(max(0.0, off**2 - sd**2)) / reach),
-    )
+    telling = left_out.gpus <= (cells.gpus[rest].max() if counts_measured else np.inf)
+    slope_error = 0.0
+    if telling.any():
+        off = float(np.median(np.log(left_out.seconds / forecast)[telling]))
+        end = high if off > 0 else low
+        sd = float(np.median(np.abs(np.log(end / forecast)[telling]))) / Z90
+        # An error at less than twice the next smaller value counts as one at twice.
+        reach = max(np.log(values.max() / values[rest].max()), np.log(2))
+        slope_error = float(np.sqrt(max(0.0, off**2 - sd**2)) / reach)
+    return _HeldOut(float(np.median(np.abs(forecast / left_out.seconds - 1))), slope_error)
 
 
 def common(steps: list[Step], field: str) -> Any:

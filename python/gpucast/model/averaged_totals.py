@@ -53,6 +53,7 @@ class AveragedTotals(Engine):
             **columns,
             components=components,
             slope_error=fitted.scaling.slope_error,
+            size_error=fitted.scaling.size_error,
             network=columns_of(fitted.scaling.network),
         )
 
@@ -147,15 +148,23 @@ class AveragedTotals(Engine):
             return np.full((n.size, 3), 1 / 3)
         if self._parts is None:
             return np.tile([0.0, 0.0, 1.0], (n.size, 1))
+        return self._timed_shares(n, gpus)
+
+    def _timed_shares(self, n: Array, gpus: Array) -> Array:
+        """Return the shares of measured parts, (cells, 3), of the cells nearby."""
         weight = _weights(self._distances(n, gpus))
         return shares_of(weight @ shares_of(self._timed_parts))
 
     def kind_shares(self, n: Array, gpus: Array) -> Array:
-        """Return shares of a step, (cells, 3), on which another kind of GPU may act differently.
+        """Return shares of a step, (cells, 3), on which another kind of GPU may act differently:
+        those of measured parts, if there are any.
 
-        The GPUs' share, the first, is d ln T / d ln n relative to where it is largest among the
-        fitted cells. What does not grow with n is work of the host, launches or communication.
+        Otherwise the GPUs' share, the first, is d ln T / d ln n relative to where it is largest
+        among the fitted cells. What does not grow with n is work of the host, launches or
+        communication.
         """
+        if self._parts is not None:
+            return self._timed_shares(n, gpus)
 
         def growth(n: Array, gpus: Array) -> Array:
             more, less = (self._seconds(n * factor, gpus) for factor in (_NEAR, 1 / _NEAR))

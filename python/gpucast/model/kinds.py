@@ -445,9 +445,10 @@ def on_kind(
         if third in (own, other) or third.name in known:
             what = "--cells are for that" if third == other else "state each further kind once"
             raise InputError(f"{third.name}: {what}", field="--further")
+        require_kind(data, third, "--further")
         known[third.name] = _measured_ratio(model, data)
     ratio = time_ratio(own, other, like, known)
-    if model.knows_parts:
+    if model.knows_parts or model.timed_parts:
         means = [ratio.mean, 0.0, 0.0]
         # The factor lies between 1 and the ratio of the kinds' links, which not all copies use.
         links = float(np.log(own.link / other.link))
@@ -492,6 +493,20 @@ def of_its_machine(model: Model, data: Dataset, steps: Sequence[Step]) -> list[S
     return [step for step in steps if there.get(str(step.machine)) == wanted]
 
 
+def require_kind(data: Dataset, kind: GpuKind, field: str) -> None:
+    """Refuse steps that state other kinds of GPU alone.
+
+    Raises:
+        InputError: no step is of this kind, or of none that is known.
+    """
+    names = map(str, distinct(data.steps, "machine"))
+    stated = [kind_of(data.gpu_name(name) or name) for name in names]
+    others = sorted({one.name for one in stated if one is not None})
+    if stated and None not in stated and kind.name not in others:
+        text = f"its steps are of {' and '.join(others)}, not of {kind.name}"
+        raise InputError(text, file=data.name, field=field)
+
+
 def kind_of(machine: object) -> GpuKind | None:
     """Return the kind of GPU after which a machine is named; None if the name does not tell."""
     return known_kind(str(machine or "").rpartition(", ")[2])
@@ -508,10 +523,11 @@ def _measured_ratio(model: Model, data: Dataset) -> float:
 def _rests_on(model: Model, own: GpuKind, other: GpuKind, ratio: Ratio) -> list[str]:
     """Return remarks on the basis of forecasts for the other kind."""
     low, high = (percent(end, 0) for end in ratio.interval)
-    part = "T_gpu" if model.knows_parts else "a step"
+    knows_parts = model.knows_parts or model.timed_parts
+    part = "T_gpu" if knows_parts else "a step"
     rest = (
         "; host work and communication are taken as equal"
-        if model.knows_parts
+        if knows_parts
         else "; the part that does not grow with n may change differently"
     )
     texts = [

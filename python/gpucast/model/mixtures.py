@@ -226,7 +226,8 @@ class Scaling:
             other N are not forecast and no count is best; else None.
         doubts: lines that are shown with each forecast.
         slope_error: sd of d ln T / d ln N beyond the measured GPU counts, from the excess error of
-            the fit without the largest count.
+            the fit without the largest count; ``size_error``: the same for ln n beyond the
+            largest size.
         per_node: GPUs per node as suggested by the times, if not stated; else None.
         network: the measured network; None: none was.
     """
@@ -237,6 +238,7 @@ class Scaling:
     unshared: str | None = field(default=None, metadata={"omit": True})
     doubts: list[str] = field(default_factory=list, metadata={"omit": True})
     slope_error: NotNegative = 0.0
+    size_error: NotNegative = 0.0
     per_node: Count | None = field(default=None, metadata={"omit": True})
     network: Network | None = field(default=None, metadata={"omit": True})
     cells: MeasuredCells

@@ -30,6 +30,9 @@ UNLIKELY = 3.0
 
 _FIT_ALONE = "a fit to its own cells, over sizes and counts, tells more than an update"
 
+ENOUGH_ALONE = 6
+"""Number of cells on another kind from which a fit to these alone is worth trying."""
+
 FARTHEST = 10.0
 """Times that differ by a larger factor belong to another program, or have another unit."""
 
@@ -58,7 +61,7 @@ def machine_factors(
         known: factors of the machine's kind of GPU that are known without cells.
 
     Returns:
-        The factors, and why the GPUs seem to be of another kind, or None.
+        The factors, and why a fit to the cells alone tells more, or None.
 
     Raises:
         InputError: a time is far from its forecast.
@@ -81,6 +84,9 @@ def machine_factors(
     kind = None if known is not None else _other_kind(data, machine, fitted)
     if kind is None and known is None and not same_machine:
         kind = _unlike(prior, parts, seconds, variance + own)
+    alone = kind
+    if known is not None and len(cells) >= ENOUGH_ALONE:
+        alone = f"{len(cells)} cells of {known.kind} were timed: {_FIT_ALONE}"
     if kind is not None:
         prior = prior + OTHER_KIND**2 * (np.ones((3, 3)) + np.eye(3)) / 2
     means, covariance = learnt(prior, parts, seconds, variance + own)
@@ -100,7 +106,7 @@ def machine_factors(
         own=0.0 if known is None else known.own,
         memory=1.0 if known is None else known.memory,
     )
-    return factors, kind
+    return factors, alone
 
 
 def _other_kind(data: Dataset, machine: object, fitted: Gpu) -> str | None:

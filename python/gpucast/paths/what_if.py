@@ -15,6 +15,7 @@ import numpy as np
 
 from gpucast import _core
 from gpucast.data.dataset import Dataset
+from gpucast.data.kinds import kind_named
 from gpucast.data.loading import Source as DataSource
 from gpucast.data.loading import dataset_of
 from gpucast.data.records import Entry
@@ -29,7 +30,7 @@ from gpucast.model.adjustments import OtherPath
 from gpucast.model.content import Source
 from gpucast.model.fitted import Model
 from gpucast.model.intervals import T90
-from gpucast.model.kinds import of_its_machine, on_kind
+from gpucast.model.kinds import of_its_machine, on_kind, require_kind
 from gpucast.paths.curves import require_sizes
 from gpucast.paths.path_facts import PathFacts, facts_of
 from gpucast.paths.skeletons import communication, known_by_skeletons, known_by_transfers
@@ -85,6 +86,7 @@ def what_if(
         if cells is None:
             return moved
         cells = dataset_of(cells)
+        require_kind(cells, kind_named(kind), "--cells")
         machines = distinct(of_its_machine(moved, cells, cells.steps), "machine")
         only = str(machines[0]) if len(machines) == 1 else None
         told = moved.updated(cells, machine=machine or only)

@@ -203,6 +203,20 @@ def test_what_it_rests_on_is_said() -> None:
                for line in answer.warnings)  # fmt: skip
 
 
+def test_no_step_is_shorter_than_its_work_in_a_stream() -> None:
+    """The host waits for nothing that the trace shows, as if another thread did."""
+
+    def step(made: MadeTrace) -> None:
+        made.host(1e-3)
+        made.launch(SUM, seconds=0.9e-3)
+
+    answer = trace_on_kind(traced(step), OTHER, range_name="step")
+    (share,) = answer.shares
+    assert share.seconds > 1.5e-3
+    assert answer.seconds == pytest.approx(share.seconds, rel=1e-6)
+    assert answer.low > 0.9 * share.low
+
+
 @pytest.mark.parametrize(
     ("taken", "remark"),
     [

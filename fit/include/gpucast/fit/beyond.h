@@ -18,7 +18,7 @@
 //
 // The constants are those that made programs need: training whose all-reduce shows late
 // (tests/model/test_beyond.py) or whose network is unknown (lab/studies/training). Sizes have no
-// such term: in published tables it did not improve forecasts of larger sizes.
+// breaks: in published tables they did not improve forecasts of larger sizes.
 #pragma once
 
 #include "gpucast/fit/student_mixture.h"

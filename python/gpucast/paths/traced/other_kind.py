@@ -4,7 +4,8 @@ A kernel's name says what limits it (``kernel_limits``). Its time is multiplied 
 times that bundled programs with that limit have on the two kinds (``model.kinds``), except for its
 latency, which no kind shortens. Kernels whose limit is not known get the ratio of a family that the
 user states, or of all programs. The calls are then simulated as natively (``timeline``), so that
-the host hides kernels, or waits for them, as it would there.
+the host hides kernels, or waits for them, as it would there. A step takes at least as long as its
+work in any stream: a trace need not show what the host waits for.
 
 **Interval.** The ratios are drawn jointly, with factors on the host's time, on copies to and from
 the host, on the latency and on the part of a kernel's time that it is, and with a place between 1
@@ -199,6 +200,7 @@ def forecast(
     # The share of each call's work that is the latency of its kernels.
     fixed = np.minimum(latency * kernels[:, None] / np.maximum(total, 1e-12), 1)
     takes = natively(program)
+    there = total * fixed * longer + (works @ factors) * (1 - fixed)
     seconds = median_seconds(
         program,
         replace(
@@ -207,11 +209,12 @@ def forecast(
             ask=takes.ask * host,
             there=takes.there * host,
             tail=takes.tail * host,
-            seconds=total * fixed * longer + (works @ factors) * (1 - fixed),
+            seconds=there,
         ),
     )
     missed = native - replayed
     steps = np.maximum(seconds + missed, 0.1 * seconds)
+    steps = np.maximum(steps, _busiest_stream(program, total, there, native))
     low, high = _ends(steps * np.exp(NATIVE * normal[-1]))
     by_limit = [
         work @ (fixed * longer + (1 - fixed) * factor) / program.steps
@@ -239,6 +242,24 @@ def forecast(
             *_rests_on(own, other, limits, latencies),
         ),
     )
+
+
+def _busiest_stream(program: CallProgram, total: Array, there: Array, native: float) -> Array:
+    """Return the time (s) of a step's work in the stream that has most of it, in each draw: no step
+    is shorter, whatever the host waits for or does not.
+
+    Args:
+        total, there: time of each call's work on the two kinds, (calls, 1) and (calls, draws); s.
+        native: step time (s), which the work of a stream does not exceed on the trace's kind.
+    """
+    works = np.flatnonzero(program.works)
+    stream = np.unique(program.stream[works], return_inverse=True)[1]
+    counts = int(stream.max(initial=-1)) + 1
+    own, other = np.zeros((counts, 1)), np.zeros((counts, there.shape[1]))
+    np.add.at(own, stream, total[works] / program.steps)
+    np.add.at(other, stream, there[works] / program.steps)
+    other *= np.minimum(native / np.maximum(own, 1e-12), 1)
+    return np.asarray(other.max(axis=0, initial=0.0))
 
 
 def _ends(draws: Array) -> tuple[float, float]:

@@ -8,7 +8,8 @@
 //
 // Beyond the measured GPU counts the law may break (beyond.h). If a fit to fewer counts had a
 // larger error than its forecast said, the law's slope in ln N is that uncertain, and is averaged
-// with the slope that is plausible for any program, -1 +- 0.5.
+// with the slope that is plausible for any program, -1 +- 0.5. The law's slope in ln n beyond the
+// largest measured size is as uncertain as a fit to smaller sizes was wrong.
 #pragma once
 
 #include "gpucast/fit/averaged_forecast.h"
@@ -38,8 +39,9 @@ class Mixture {
   // Components with the same deviates are adjacent. Throws std::invalid_argument if a form does not
   // match its coefficients, or there are no cells or components. `slope_error`: standard deviation
   // of the slope of ln T in ln N beyond the measured counts, by which forecasts of the largest
-  // counts exceeded their stated error.
-  Mixture(Cells cells, std::vector<Component> components, double slope_error);
+  // counts exceeded their stated error; `size_error`: the same for ln n beyond the largest size.
+  Mixture(Cells cells, std::vector<Component> components, double slope_error,
+          double size_error = 0);
 
   const Cells& cells() const { return cells_; }
   double slope_error() const { return slope_error_; }
@@ -76,10 +78,10 @@ class Mixture {
   };
   class Prediction;
 
-  // Common deviations of cells beyond the measured counts (standard deviations of ln T): the error
-  // of the slope, and another node.
+  // Common deviations of cells beyond the measured counts and sizes (standard deviations of ln T):
+  // the errors of the slopes, and another node.
   struct Off {
-    Eigen::VectorXd by_slope, by_node;
+    Eigen::VectorXd by_slope, by_size, by_node;
     Eigen::VectorXd by_node_unmeasured;  // 0 where the network was measured and bytes are stated
 
     // The deviation by another node of a component, which may contain the measured exchange.
@@ -105,6 +107,7 @@ class Mixture {
   Beyond beyond_;
   double slope_error_;  // the law's error, and the weight of its slope
   double trust_;
+  double size_error_;
   std::vector<Point> points_;
   std::vector<std::size_t> point_of_;  // each component's
   std::vector<FormFit> fits_;
