@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
+import pytest
 
 import gpucast as gc
 from gpucast.answers.caveats import caveats, in_line
@@ -152,6 +154,17 @@ def test_a_measured_cell_that_the_model_misses_is_named_with_both_times() -> Non
     assert text.startswith("n = 24000 on 1 GPU took ")
     assert text.endswith("(+25 %)")
     assert said(missing, [96_000], [1, 2]) == []
+
+
+@pytest.mark.parametrize(("slower", "is_said"), [(1.0, False), (1.2, False), (3.0, True)])
+def test_an_efficiency_that_is_too_high_is_doubted(slower: float, is_said: bool) -> None:
+    """The cell of most work on one GPU is slow."""
+    n, gpus = np.repeat([1e5, 4e5, 1.6e6], 4), np.tile([1, 2, 4, 8], 3)
+    seconds = 0.005 + 1e-6 * n / gpus
+    seconds[8] *= slower
+    model = gc.fit(pd.DataFrame({"n": n, "gpus": gpus, "seconds": seconds}))
+    texts = caveats(model, np.array([1.6e6, 6.4e6]), np.array([2.0, 4.0]))
+    assert any("has an efficiency of" in text for text in texts) == is_said
 
 
 def test_a_fit_that_did_not_converge_comes_first() -> None:

@@ -30,6 +30,10 @@ LEFT_OUT = 0.1
 FLAT = 0.1
 """Relative; times that grow by less from the smallest to the largest n are as good as constant."""
 
+SUPERLINEAR = 1.5
+"""Efficiency relative to the fewest measured GPUs beyond which a slow cell of theirs is as likely
+as memory or caches that they lack."""
+
 _UNKNOWN = 0.5
 """Where nobody knows the error, it ranks as one of so much."""
 
@@ -94,6 +98,7 @@ def _ranked(model: Model, n: Array, gpus: Array, forecasts: Forecasts | None) ->
     yield from _missed(model, n, gpus, forecasts)
     yield from _beyond(model, n, gpus)
     yield from _overfilled(model, n, gpus)
+    yield from _superlinear(model, n, gpus)
     quality = model.quality
     if quality is None:
         return
@@ -220,6 +225,24 @@ def _flat(cells: TimedCells) -> bool:
         if n[most] >= 2 * n[least]:
             grown.append(seconds[most] / seconds[least] - 1)
     return bool(grown) and max(grown) < FLAT
+
+
+def _superlinear(model: Model, n: Array, gpus: Array) -> Iterator[Ranked]:
+    """The cell asked about whose efficiency is the highest, if it is too high."""
+    fewest = model.domain.gpus[0]
+    n, gpus = n[gpus > fewest], gpus[gpus > fewest]
+    if not n.size or _lone(model):
+        return
+    few, more = (model.seconds(n, count) for count in (np.full(n.size, float(fewest)), gpus))
+    efficiency = fewest * few / (gpus * more)
+    at = int(np.argmax(efficiency))
+    if efficiency[at] > SUPERLINEAR:
+        yield (
+            _DOUBTED,
+            f"n = {number(float(n[at]))} on {gpus_in_words(int(gpus[at]))} has an efficiency of "
+            f"{percent(float(efficiency[at]), 0)} relative to {gpus_in_words(fewest)}: either "
+            "these lack memory or caches for it, or a cell of theirs is too slow; time that again",
+        )
 
 
 def _overfilled(model: Model, n: Array, gpus: Array) -> Iterator[Ranked]:
