@@ -156,8 +156,8 @@ void bind_scaling(nb::module_& m) {
              const VectorXd& seconds, const VectorXd& variance, const VectorXd& local,
              const std::vector<ComponentValues>& components, double slope_error, double size_error,
              const NetworkValues& collective) {
-            if (!(slope_error >= 0 && size_error >= 0))
-              throw std::invalid_argument("a slope's error is 0 or more");
+            const bool valid = slope_error >= 0 && size_error >= 0;
+            if (!valid) throw std::invalid_argument("a slope's error is 0 or more");
             std::vector<Component> list;
             list.reserve(components.size());
             for (const ComponentValues& values : components)
