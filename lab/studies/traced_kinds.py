@@ -49,11 +49,14 @@ def judged() -> list[str]:
 def _cells() -> Iterator[dict[str, object]]:
     """Yield a row for each trace and each group that it belongs to."""
     traces = {kind: _traces(folders) for kind, folders in FOLDERS.items()}
-    for own, other in (("H100-SXM5", "H200-SXM5"), ("H200-SXM5", "H100-SXM5")):
-        answers = {cell: _forecast(trace, other) for cell, trace in traces[own].items()}
-        works = {cell: _work(_forecast(trace, own)) for cell, trace in traces[other].items()}
+    directions = (("H100-SXM5", "H200-SXM5"), ("H200-SXM5", "H100-SXM5"))
+    forecasts = {
+        own: {cell: _forecast(trace, other) for cell, trace in traces[own].items()}
+        for own, other in directions
+    }
+    for own, other in directions:
         for group in ("all", KERNELS_NAMED, OTHER_KERNELS, HOST):
-            for cell, answer in answers.items():
+            for cell, answer in forecasts[own].items():
                 there = traces[other].get(cell)
                 seconds = None if there is None else there.run.seconds_untraced
                 if answer is None or seconds is None or group not in ("all", _group(answer)):
@@ -63,7 +66,9 @@ def _cells() -> Iterator[dict[str, object]]:
                     "group": group,
                     "off": answer.seconds / seconds - 1,
                     "unchanged": answer.native / seconds - 1,
-                    "work_off": sum(share.seconds for share in answer.shares) / works[cell] - 1,
+                    "work_off": sum(share.seconds for share in answer.shares)
+                    / _work(forecasts[other][cell])
+                    - 1,
                     "inside": answer.low <= seconds <= answer.high,
                 }
 

@@ -156,6 +156,7 @@ def test_recording_ends_when_there_are_enough_steps_of_both_kinds(tmp_path: Path
     # A phase may end between a call and the record of its work.
     followed = np.append(steps.phase[1:] == phases.FULL, False)
     assert set(asked[(steps.phase == phases.FULL) & followed]) == {2}
+    assert set(asked[steps.phase == phases.FULL]) <= {0, 1, 2}
     assert set(asked[steps.phase == phases.LIGHT]) == {0}
     assert set(steps.calls[steps.kept]) == {2}
     assert process.unnumbered == 0

@@ -190,6 +190,7 @@ def test_what_it_rests_on_is_said() -> None:
     assert any("a step timed there tells more" in line for line in answer.warnings)
     assert any("of the kernels' time is within their first 1 us" in line
                for line in answer.warnings)  # fmt: skip
+    assert any("48 GB" in line and "80 GB" in line for line in answer.warnings)
     assert not any("limit is not known" in line for line in answer.warnings)
 
     def step(made: MadeTrace) -> None:
