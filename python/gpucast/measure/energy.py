@@ -10,15 +10,13 @@ mean step time.
 from __future__ import annotations
 
 import ctypes
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Self
 
 import numpy as np
 
-from gpucast.measure.nvml import NvmlError, nvml
+from gpucast.measure.nvml import NvmlError, Watch, nvml
 
 PERIOD = 0.02
 """Seconds between two readings."""
@@ -75,29 +73,18 @@ def _check(status: int, gpu: str) -> None:
         raise NvmlError(f"NVML counts no energy of GPU {gpu} (its error {status})")
 
 
-class Meter:
+class Meter(Watch):
     """Reads a counter in a thread of its own while its context is entered."""
 
+    period = PERIOD
+
     def __init__(self, read: Callable[[], float]) -> None:
+        super().__init__()
         self._read = read
         self._changes: list[tuple[float, float]] = []
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(PERIOD):
-            try:
-                self.look(time.monotonic(), self._read())
-            except NvmlError:  # the GPU was lost; the program will report it
-                return
+    def _take(self) -> None:
+        self.look(time.monotonic(), self._read())
 
     def look(self, now: float, joules: float) -> None:
         """Take a reading."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from contextlib import suppress
 from functools import cache
 from typing import Self
 
@@ -44,11 +45,12 @@ class _Memory(ctypes.Structure):
 
 
 def memory_in_use() -> list[int]:
-    """Return the bytes in use on each GPU of this machine; none if NVML does not answer."""
-    try:
-        library = nvml()
-    except NvmlError:
-        return []
+    """Return the bytes in use on each GPU of this machine; none if they are not told.
+
+    Raises:
+        NvmlError: NVML is missing, or does not start.
+    """
+    library = nvml()
     count = ctypes.c_uint()
     if library.nvmlDeviceGetCount_v2(ctypes.byref(count)):
         return []
@@ -63,37 +65,58 @@ def memory_in_use() -> list[int]:
     return in_use
 
 
-class MemoryWatch:
-    """Reads the memory in use in a thread of its own while its context is entered.
+class Watch:
+    """Takes readings in a thread of its own, ``period`` seconds apart, while its context is entered
+    and NVML answers."""
+
+    period: float
+
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(self.period):
+            try:
+                self._take()
+            except NvmlError:  # the GPU was lost, or there is none; the program will report it
+                return
+
+    def _take(self) -> None:
+        raise NotImplementedError
+
+
+class MemoryWatch(Watch):
+    """Watches the memory in use.
 
     Attributes:
         most: the most bytes that any GPU had in use beyond those in use at first; None if NVML does
             not answer, or no memory was taken.
     """
 
+    period = LOOK_EVERY
+
     def __init__(self) -> None:
+        super().__init__()
         self.most: int | None = None
-        self._first = memory_in_use()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._first: list[int] = []
+        with suppress(NvmlError):
+            self._first = memory_in_use()
 
-    def __enter__(self) -> Self:
-        if self._first:
-            self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._ended.set()
-        if self._first:
-            self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(LOOK_EVERY):
-            self.look(memory_in_use())
+    def _take(self) -> None:
+        self.look(memory_in_use())
 
     def look(self, in_use: list[int]) -> None:
         """Take a reading of all GPUs (bytes)."""
-        if len(in_use) == len(self._first):
+        if in_use and len(in_use) == len(self._first):
             taken = max(now - first for now, first in zip(in_use, self._first, strict=True))
             if taken > 0:
                 self.most = max(taken, self.most or 0)
