@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <future>
+#include <memory>
 
 #include "tests/client.h"
 #include "tests/saxpy.h"
@@ -17,6 +18,10 @@ namespace gpucast::remote {
 namespace {
 
 void call(void* body) { (*static_cast<std::function<void()>*>(body))(); }
+void call_and_delete(void* body) {
+  const std::unique_ptr<std::function<void()>> owned(static_cast<std::function<void()>*>(body));
+  call(owned.get());
+}
 
 class HostFunctions : public OverSizes {};
 INSTANTIATE_TEST_SUITE_P(Sizes, HostFunctions, way_sizes());
@@ -153,20 +158,24 @@ TEST(HostFunctionsAndProcesses, AServerThatIsLostRunsNoneAndKeepsNobody) {
   auto server = std::make_unique<ServerProcess>(0);
   ::setenv("GPUCAST_REMOTE", server->address().c_str(), 1);
   ::setenv("GPUCAST_FAKE_DEVICES", "1", 1);
-  std::promise<void> begun;
-  std::promise<void> go;
-  std::function<void()> body = [&] {
-    begun.set_value();
-    go.get_future().wait();
+  struct Turn {
+    std::promise<void> begun;
+    std::promise<void> go;
   };
+  const auto turn = std::make_shared<Turn>();
+  // Nobody waits for its end, which may come after that of this test.
+  auto body = std::make_unique<std::function<void()>>([turn] {
+    turn->begun.set_value();
+    turn->go.get_future().wait();
+  });
   std::function<void()> never = [] { FAIL(); };
   const Stream stream(0);
-  ASSERT_OK(cudaLaunchHostFunc(stream, call, &body));
+  ASSERT_OK(cudaLaunchHostFunc(stream, call_and_delete, body.release()));
   ASSERT_OK(cudaLaunchHostFunc(stream, call, &never));
-  begun.get_future().wait();
+  turn->begun.get_future().wait();
   server.reset();
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorDevicesUnavailable);
-  go.set_value();
+  turn->go.set_value();
 }
 
 // The process ends while one function runs and another waits.
