@@ -98,7 +98,7 @@ def _ranked(model: Model, n: Array, gpus: Array, forecasts: Forecasts | None) ->
     yield from _missed(model, n, gpus, forecasts)
     yield from _beyond(model, n, gpus)
     yield from _overfilled(model, n, gpus)
-    yield from _superlinear(model, n, gpus)
+    yield from _superlinear(model, n, gpus, forecasts)
     quality = model.quality
     if quality is None:
         return
@@ -227,14 +227,23 @@ def _flat(cells: TimedCells) -> bool:
     return bool(grown) and max(grown) < FLAT
 
 
-def _superlinear(model: Model, n: Array, gpus: Array) -> Iterator[Ranked]:
+def _superlinear(
+    model: Model, n: Array, gpus: Array, forecasts: Forecasts | None
+) -> Iterator[Ranked]:
     """The cell asked about whose efficiency is the highest, if it is too high."""
     fewest = model.domain.gpus[0]
-    n, gpus = n[gpus > fewest], gpus[gpus > fewest]
-    if not n.size or _lone(model):
+    if not (gpus > fewest).any() or _lone(model):
         return
-    few, more = (model.seconds(n, count) for count in (np.full(n.size, float(fewest)), gpus))
-    efficiency = fewest * few / (gpus * more)
+    seconds = model.seconds(n, gpus) if forecasts is None else forecasts.seconds
+    of_fewest = dict(zip(n[gpus == fewest], seconds[gpus == fewest], strict=True))
+    more = gpus > fewest
+    n, gpus, seconds = n[more], gpus[more], seconds[more]
+    others = np.setdiff1d(n, list(of_fewest))
+    if others.size:
+        times = model.seconds(others, np.full(others.size, fewest))
+        of_fewest.update(zip(others, times, strict=True))
+    few = np.array([of_fewest[size] for size in n])
+    efficiency = fewest * few / (gpus * seconds)
     at = int(np.argmax(efficiency))
     if efficiency[at] > SUPERLINEAR:
         yield (
