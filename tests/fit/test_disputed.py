@@ -85,3 +85,26 @@ def test_with_too_few_other_cells_nothing_is_chosen() -> None:
     rows = [(1000, 1, 1.0), (1000, 1, 1.01), (1000, 2, 0.6), (1000, 2, 6.0)]
     model = gc.fit(pd.DataFrame(rows, columns=["n", "gpus", "seconds"]))
     assert any("that cell is hardly known; measure it again" in w for w in model.warnings)
+
+
+@pytest.mark.parametrize("factor", [1000.0, 1e-3])
+@pytest.mark.parametrize("at", [[5], [2, 6, 10, 14]])
+def test_a_table_of_two_units_is_refused(factor: float, at: list[int]) -> None:
+    cells = table(wrong=1, repeats=1)
+    cells.loc[at, "seconds"] *= factor
+    what = "1,000 times" if factor > 1 else "a thousandth of"
+    with pytest.raises(
+        gc.InputError, match=rf"n = .* on .* GPU.* took about {what} what .*one unit"
+    ):
+        gc.fit(cells)
+
+
+@pytest.mark.parametrize("wrong", [20.0, 0.05])
+def test_a_cell_that_is_merely_wrong_is_not_taken_for_another_unit(wrong: float) -> None:
+    assert Kind.UNLIKE in {remark.kind for remark in gc.fit(table(wrong, repeats=1)).remarks}
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_cells_timed_once_do_not_tell_the_noise_and_it_is_said(repeats: int) -> None:
+    kinds = [remark.kind for remark in gc.fit(table(wrong=1, repeats=repeats)).remarks]
+    assert (Kind.ONE_REPETITION in kinds) == (repeats == 1)

@@ -170,6 +170,27 @@ def test_a_rise_where_all_else_falls_may_be_another_node(seed: int) -> None:
     assert ((forecasts.low <= truth) & (truth <= forecasts.high)).all()
 
 
+def weak(n: float, gpus: int, slower: float) -> float:
+    """Work and an all-reduce, which takes so many times as long beyond a node of 8."""
+    factor = slower if gpus > 8 else 1.0
+    return 0.004 + 1e-6 * n / gpus + factor * 0.04 * (gpus - 1) / gpus
+
+
+@pytest.mark.parametrize(("slower", "asked"), [(1.0, False), (4.0, True)])
+def test_a_rise_of_weak_scaling_at_one_count_may_be_another_node(
+    slower: float, asked: bool
+) -> None:
+    cells = [(size * gpus, gpus) for size in (1e5, 3e5) for gpus in (1, 2, 4, 8, 16)]
+    model = gc.fit(
+        pd.DataFrame({"n": n, "gpus": gpus, "seconds": weak(n, gpus, slower)} for n, gpus in cells)
+    )
+    questions = [text for text in model.warnings if "another node?" in text]
+    assert len(questions) == asked
+    assert all("a GPU takes longer on 16 GPUs than on 8" in text for text in questions)
+    forecast = model.forecasts([3e5 * 64], [64])
+    assert forecast.low[0] <= weak(3e5 * 64, 64, slower) <= forecast.high[0]
+
+
 def test_a_suspected_node_is_asked_about_beside_answers_that_need_it_alone() -> None:
     model = measured(two_boxes, SMALL, [1, 2, 4, 8])
 

@@ -265,14 +265,21 @@ def _by_others(cells: Cells, disputed: np.ndarray) -> np.ndarray | None:
 # Finds a boundary between nodes that a table does not state, by its times.
 #
 # If steps get shorter from each GPU count to the next except for one, the further GPUs may be in
-# another node. Forms for several nodes are then weighed against forms whose communication grows
-# with N, and the user is asked.
+# another node; likewise if, for the same n of each GPU (weak scaling), they get much longer at one
+# count alone. Forms for several nodes are then weighed against forms whose communication grows with
+# N, and the user is asked.
 
 MOST_GPUS = 16
 """The largest number of GPUs that a node may have."""
 
 _RISE = 0.02
 """Least relative rise; smaller ones may be noise of single measurements."""
+
+_WEAK_RISE = 0.05
+"""The same for weak scaling, where times rise anyway ..."""
+
+_WEAK_TIMES = 3.0
+"""... and the rise is at least this many times any other."""
 
 _SDS = 3.0
 """Least rise in standard deviations, if these are known from repetitions."""
@@ -285,12 +292,14 @@ class Suspect:
     Attributes:
         gpus: the last GPU count below it, which is assumed to fill a node.
         slower: the first GPU count beyond it.
-        n: the largest size whose steps take longer beyond it.
+        n: the largest size whose steps take longer beyond it; of each GPU where ``weak``.
+        weak: whether the sizes grow with the GPU counts.
     """
 
     gpus: int
     slower: int
     n: float
+    weak: bool
 
     def stated(self, cells: Cells) -> Cells:
         """Return the cells with the suspected number of nodes."""
@@ -298,34 +307,61 @@ class Suspect:
 
     def question(self) -> Remark:
         """Return the remark that asks the user."""
+        size, others = f"n = {number(self.n)}", "is shorter from each other count to the next"
+        if self.weak:
+            size, others = f"{size} a GPU", "hardly longer from any other count to the next"
         text = (
-            f"n = {number(self.n)} takes longer on {self.slower} GPUs than on {self.gpus}, and is "
-            "shorter from each other count to the next: another node? Forecasts hold both a node "
-            f"of {self.gpus} GPUs and exchange that grows with N; a column nodes (or GPUs per "
-            "node) settles it"
+            f"{size} takes longer on {self.slower} GPUs than on {self.gpus}, and {others}: another "
+            f"node? Forecasts hold both a node of {self.gpus} GPUs and exchange that grows with N; "
+            "a column nodes (or GPUs per node) settles it"
         )
-        return remark(Kind.NODE_BOUNDARY, text, n=self.n, gpus=self.slower)
+        return remark(Kind.NODE_BOUNDARY, text, n=None if self.weak else self.n, gpus=self.slower)
 
 
 def suspected(cells: Cells) -> Suspect | None:
     """Return the boundary that the times of cells suggest; None if none, or if nodes are stated."""
     if (cells.nodes > 0).any():
         return None
-    rises: dict[tuple[int, int], float] = {}
-    for size in np.unique(cells.n):
-        at = np.flatnonzero(cells.n == size)
-        at = at[np.argsort(cells.gpus[at])]
-        change = np.diff(np.log(cells.seconds[at]))
-        if change.size < 2:
-            continue
-        sd = np.sqrt(cells.variance[at][1:] + cells.variance[at][:-1])
-        rising = np.flatnonzero(change > np.maximum(_RISE, _SDS * sd))
-        if rising.size > 1 or (rising.size == 1 and (np.delete(change, rising) >= 0).any()):
-            return None
-        for step in rising.tolist():
-            low, high = (int(count) for count in cells.gpus[at][step : step + 2])
-            rises[low, high] = float(size)
-    if len(rises) != 1:
+    for sizes, weak in ((cells.n, False), (cells.n / cells.gpus, True)):
+        rises: dict[tuple[int, int], float] = {}
+        for size in np.unique(sizes):
+            at = np.flatnonzero(sizes == size)
+            at = at[np.argsort(cells.gpus[at])]
+            rising = _rising_weak(cells, at) if weak else _rising(cells, at)
+            if rising is None:
+                return None
+            for step in rising:
+                low, high = (int(count) for count in cells.gpus[at][step : step + 2])
+                rises[low, high] = float(size)
+        if len(rises) == 1:
+            [((gpus, slower), n)] = rises.items()
+            return Suspect(gpus, slower, n, weak) if 1 < gpus <= MOST_GPUS else None
+    return None
+
+
+def _changes(cells: Cells, at: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Return changes of ln T from each cell to the next, and their standard deviations."""
+    variance = cells.variance[at]
+    return np.diff(np.log(cells.seconds[at])), np.sqrt(variance[1:] + variance[:-1])
+
+
+def _rising(cells: Cells, at: NDArray[np.int64]) -> list[int] | None:
+    """Return where the times of one size rise; None if they do so in several places, or if they do
+    not fall elsewhere."""
+    change, sd = _changes(cells, at)
+    if change.size < 2:
+        return []
+    rising = np.flatnonzero(change > np.maximum(_RISE, _SDS * sd))
+    if rising.size > 1 or (rising.size == 1 and (np.delete(change, rising) >= 0).any()):
         return None
-    [((gpus, slower), n)] = rises.items()
-    return Suspect(gpus, slower, n) if 1 < gpus <= MOST_GPUS else None
+    return [int(step) for step in rising]
+
+
+def _rising_weak(cells: Cells, at: NDArray[np.int64]) -> list[int]:
+    """Return where the times of one size of each GPU rise much more than elsewhere."""
+    change, sd = _changes(cells, at)
+    if change.size < 3:
+        return []
+    most = int(np.argmax(change))
+    least = max(_WEAK_RISE, _SDS * float(sd[most]), _WEAK_TIMES * np.delete(change, most).max())
+    return [most] if change[most] > least else []

@@ -25,6 +25,7 @@ from gpucast.fitting.cells import (
     settled,
     suspected,
 )
+from gpucast.fitting.mixed_units import require_one_unit
 from gpucast.fitting.problem import Problem
 from gpucast.model import lone_count
 from gpucast.model.content import Domain, Noise, Observed, Parameter, Quality, Tried
@@ -33,7 +34,7 @@ from gpucast.model.intervals import Z90
 from gpucast.model.mixtures import MeasuredCells, Scaling, ScalingComponent
 from gpucast.model.values import Gpu, now
 from gpucast.util.remarks import Kind, Remark, Severity, once, remark
-from gpucast.util.units import bytes_in_words, number, ranges, whole_percent
+from gpucast.util.units import bytes_in_words, number, percent, ranges, whole_percent
 
 # Quantile of Student's t with the core's 8 degrees of freedom for a two-sided 90 % interval.
 _T90 = 1.8595480375
@@ -70,6 +71,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
     unshared = _unshared(problem)
     cells = replace(cells_of(problem.steps), network=problem.network)
     _require_both(cells, problem.dataset.name)
+    require_one_unit(cells, problem.dataset.name)
     if cells.n.size > MOST_CELLS:
         notes.append(
             f"{cells.n.size} cells: fitted to {MOST_CELLS} of them, even over GPU counts and sizes"
@@ -87,6 +89,7 @@ def fit_scaling(problem: Problem, *, look_ahead: bool = True) -> Model:
         *disputes,
         *samples.remarks(),
         *_thin(cells, traced=traced, unshared=unshared),
+        *_timed_once(fitted, cells, traced=traced),
         *_unlike(fitted, cells),
         *([suspect.question()] if suspect is not None else []),
         *ahead.remarks(),
@@ -244,6 +247,17 @@ def _thin(cells: Cells, *, traced: bool, unshared: str | None) -> list[Remark]:
         )
         remarks.append(remark(Kind.FEW_CELLS, text))
     return remarks
+
+
+def _timed_once(fitted: _core.Scaling, cells: Cells, *, traced: bool) -> list[Remark]:
+    """Return a remark that no repetition tells noise from how a program's times are."""
+    if traced or cells.within is not None:
+        return []
+    text = (
+        f"one repetition a cell: runs are assumed to differ by {percent(fitted.noise)}, as in "
+        "other programs' tables; if they differ more, intervals are too narrow; repeat some cells"
+    )
+    return [remark(Kind.ONE_REPETITION, text, severity=Severity.MINOR)]
 
 
 def _unlike(fitted: _core.Scaling, cells: Cells) -> list[Remark]:
