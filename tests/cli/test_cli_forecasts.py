@@ -215,7 +215,16 @@ def test_what_if_on_another_kind(run: Run, folder: Path, tmp_path: Path) -> None
     command = ("what-if", native, "--kind", "H100-SXM5", "--from-kind", "A100-SXM4-80GB")
     status, out, err = run(*command, "-o", target, "--json")
     assert status == 0
-    assert gc.load_model(target).content == only_json(out)
+    answer = only_json(out)
+    rows = answer.pop("forecasts")
+    moved = gc.load_model(target)
+    assert moved.content == answer
+    counts = [row["gpus"] for row in rows]
+    forecasts = moved.forecasts([row["n"] for row in rows], counts)
+    assert [row["seconds"] for row in rows] == pytest.approx(forecasts.seconds.tolist())
+    assert all(row["low"] < row["seconds"] < row["high"] for row in rows)
+    ratios = [row["seconds"] / row["as_fitted"] for row in rows]
+    assert [row["ratio"] for row in rows] == pytest.approx(ratios)
     assert "T_gpu on H100-SXM5 is taken as" in err
     assert "ratio" in run(*command)[1]
     assert_refused(run(*command[:2], "--kind", "H9", "--from-kind", "A30"), "not a kind of GPU")

@@ -321,6 +321,30 @@ def test_many_cells_are_better_fitted_alone(fitted: Model) -> None:
         assert any("a fit to its own cells" in line.text for line in moved.remarks) == is_said
 
 
+def test_a_cell_that_contradicts_the_others_is_named(fitted: Model) -> None:
+    n, gpus = [8000.0, 64000.0, 128000.0], [1.0, 1.0, 2.0]
+    times = 0.6 * fitted.forecasts(n, gpus).seconds
+    for factor, expected in ((1, []), (5, ["n = 64000 on 1 GPU"])):
+        times[1] *= factor
+        steps = [step(int(a), int(b), [c]) for a, b, c in zip(n, gpus, times.tolist(), strict=True)]
+        data = dataset([machine(), *steps])
+        moved = gc.what_if(fitted, cells=data, kind="H200-SXM5", from_kind="A100-SXM4-40GB")
+        named = [text for text in moved.warnings if "one of them may be wrong" in text]
+        assert [text.partition(" took")[0] for text in named] == expected
+
+
+def test_repetitions_that_contradict_one_another_are_refused(fitted: Model) -> None:
+    seconds = float(fitted.forecasts([64000.0], [1.0]).seconds[0])
+    steps = [step(64000, 1, [factor * seconds]) for factor in (0.5, 2)]
+    with pytest.raises(InputError, match=r"repetitions of n = 64000 on 1 GPU took .* to .*leave"):
+        gc.what_if(
+            fitted,
+            cells=dataset([machine(), *steps]),
+            kind="H200-SXM5",
+            from_kind="A100-SXM4-40GB",
+        )
+
+
 def test_the_ratio_applies_to_the_gpus_part_alone_where_timers_tell_it() -> None:
     model = md()
     assert model.scaling is not None

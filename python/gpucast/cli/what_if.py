@@ -185,23 +185,28 @@ def _on_kind(file: str, how: ForKinds, output: Path | None, common: Common) -> N
         moved.save(output, force=common.force)
     added = moved.remarks[len(known.remarks) :]
     tell_fit(moved.remarks if common.explain else added, explain=True)
-    if common.json:
-        print_json(moved.content)
-        return
     counts = known.usual_counts
     sizes = [known.domain.n[1]] * len(counts)
     before, after = known.forecasts(sizes, counts), moved.forecasts(sizes, counts)
-    columns = (counts, before.seconds, after.seconds, after.low, after.high)
-    rows = list(zip(*columns, strict=True))
+    keys = ("n", "gpus", "as_fitted", "seconds", "low", "high")
+    arrays = (before.seconds, after.seconds, after.low, after.high)
+    columns = (sizes, counts, *(values.tolist() for values in arrays))
+    rows = [
+        {**dict(zip(keys, row, strict=True)), "ratio": row[3] / row[2]}
+        for row in zip(*columns, strict=True)
+    ]
+    if common.json:
+        print_json({**moved.content, "forecasts": rows})
+        return
     say(f"A step of n = {number(sizes[0])}, {moved.name}\n")
     print_rows(
         rows,
         [
-            Column("GPUs", 0),
-            Column("as fitted", 1, duration),
-            Column(how.kind or "", 2, duration),
-            Column("90 %", lambda row: f"{duration(row[3])} ... {duration(row[4])}"),
-            Column("ratio", lambda row: row[2] / row[1], ".3g"),
+            Column("GPUs", "gpus"),
+            Column("as fitted", "as_fitted", duration),
+            Column(how.kind or "", "seconds", duration),
+            Column("90 %", lambda row: f"{duration(row['low'])} ... {duration(row['high'])}"),
+            Column("ratio", "ratio", ".3g"),
         ],
     )
     if output is not None:

@@ -174,7 +174,7 @@ class Model(Forecasting):
             parts = forecasts.seconds[:, np.newaxis] * self.engine.kind_shares(
                 forecasts.n, forecasts.gpus
             )
-        factors, fit_alone = machine_factors(
+        factors, added = machine_factors(
             data,
             steps,
             self.machine,
@@ -183,7 +183,7 @@ class Model(Forecasting):
             np.square(np.log(high / low) / (2 * Z90)),
             known,
         )
-        remarks = [*self.remarks, *([remark(Kind.UNLIKE, fit_alone)] if fit_alone else [])]
+        remarks = [*self.remarks, *(remark(Kind.UNLIKE, text) for text in added)]
         return dataclasses.replace(self, machine_factors=factors, remarks=remarks)
 
     def to_json(self) -> str:

@@ -7,7 +7,7 @@ GPU count separate these factors as far as the parts' shares differ.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,18 +15,21 @@ from gpucast.data.dataset import Dataset
 from gpucast.data.formats import UNNAMED
 from gpucast.data.records import Step
 from gpucast.data.selection import FIELDS, StepSelection, distinct, only
-from gpucast.data.steps import Cell, samples_of
+from gpucast.data.steps import Cell, Samples, samples_of
 from gpucast.errors import InputError
 from gpucast.model.adjustments import MachineFactors
-from gpucast.model.intervals import Array, CommonFactors, common_variance, learnt
+from gpucast.model.intervals import Array, CommonFactors, common_variance, learnt, shares_of
+from gpucast.model.mixtures import DISPUTED
 from gpucast.model.values import Gpu, Origin, TimedCells, now
-from gpucast.util.units import duration, number
+from gpucast.util.order_statistics import disagreeing, own_deviation
+from gpucast.util.units import duration, gpus_in_words, number
 
 OTHER_KIND = 1.0
 """Prior sd of the logarithms of the factors for an unknown kind of GPU."""
 
 UNLIKELY = 3.0
-"""Deviation, in standard deviations, that is unlikely between machines of one kind."""
+"""Deviation, in standard deviations, that is unlikely between machines of one kind, or between a
+cell and the others timed there."""
 
 _FIT_ALONE = "a fit to its own cells, over sizes and counts, tells more than an update"
 
@@ -45,7 +48,7 @@ def machine_factors(
     parts: Array,
     variance: Array,
     known: MachineFactors | None = None,
-) -> tuple[MachineFactors, str | None]:
+) -> tuple[MachineFactors, list[str]]:
     """Estimate a machine's factors from steps timed there; a cell's time is its samples' median.
 
     GPUs of another kind are recognized by their name, or by times that are impossible on machines
@@ -61,13 +64,15 @@ def machine_factors(
         known: factors of the machine's kind of GPU that are known without cells.
 
     Returns:
-        The factors, and why a fit to the cells alone tells more, or None.
+        The factors, and remarks: a cell that contradicts the others, and why a fit to the cells
+        alone tells more.
 
     Raises:
-        InputError: a time is far from its forecast.
+        InputError: a time is far from its forecast, or repetitions of a cell are far apart.
     """
     machine = only(steps, "machine", data.name)
     cells = samples_of(steps)
+    _refuse_disputed(cells, data.name)
     seconds = np.array([np.median(cell.seconds) for cell in cells.values()])
     before = np.zeros(3) if known is None else np.array(known.means)
     parts = parts * np.exp(before)
@@ -90,6 +95,11 @@ def machine_factors(
     if kind is not None:
         prior = prior + OTHER_KIND**2 * (np.ones((3, 3)) + np.eye(3)) / 2
     means, covariance = learnt(prior, parts, seconds, variance + own)
+    remarks = [
+        text
+        for text in (_contradicting(list(cells), prior, parts, seconds, variance + own), alone)
+        if text is not None
+    ]
     factors = MachineFactors(
         # A machine that was imported without a name is named after its file.
         machine=data.name if machine in (None, UNNAMED) else str(machine),
@@ -106,7 +116,7 @@ def machine_factors(
         own=0.0 if known is None else known.own,
         memory=1.0 if known is None else known.memory,
     )
-    return factors, alone
+    return factors, remarks
 
 
 def _other_kind(data: Dataset, machine: object, fitted: Gpu) -> str | None:
@@ -126,6 +136,31 @@ def _unlike(prior: Array, parts: Array, seconds: Array, variance: Array) -> str 
         return None
     times = float(np.exp(np.median(off)))
     return f"steps take {times:.3g} times as long, as on another kind of GPU; {_FIT_ALONE}"
+
+
+def _contradicting(
+    cells: Sequence[Cell], prior: Array, parts: Array, seconds: Array, variance: Array
+) -> str | None:
+    """Return which cell lies farthest from its forecast by the others; None if none is unlikely.
+
+    The deviations and their standard deviations are those of leave-one-out prediction (Rasmussen
+    and Williams, Gaussian Processes for Machine Learning, 5.4.2).
+    """
+    if len(cells) < 2:
+        return None
+    shares = shares_of(parts)
+    precision = np.linalg.inv(shares @ prior @ shares.T + np.diag(variance))
+    away = precision @ np.log(seconds / parts.sum(axis=1)) / np.diag(precision)
+    unlikely = np.abs(away) * np.sqrt(np.diag(precision))
+    worst = int(np.argmax(unlikely))
+    if unlikely[worst] < UNLIKELY:
+        return None
+    n, gpus = cells[worst]
+    expected = float(seconds[worst] * np.exp(-away[worst]))
+    return (
+        f"n = {number(n)} on {gpus_in_words(gpus)} took {duration(float(seconds[worst]))}, the "
+        f"other cells timed there suggest {duration(expected)}: one of them may be wrong"
+    )
 
 
 def steps_of_kind(about: StepSelection, data: Dataset, selection: StepSelection) -> list[Step]:
@@ -155,6 +190,20 @@ def steps_of_kind(about: StepSelection, data: Dataset, selection: StepSelection)
                 field=field,
             )
     raise InputError(f"there are no steps of {about}", file=data.name)
+
+
+def _refuse_disputed(cells: Mapping[Cell, Samples], name: str) -> None:
+    """Refuse repetitions of which nobody can tell which are right."""
+    samples = {cell: own.seconds for cell, own in cells.items()}
+    for n, gpus in disagreeing(samples):
+        if own_deviation(samples[n, gpus]) >= DISPUTED:
+            times = sorted(samples[n, gpus])
+            raise InputError(
+                f"repetitions of n = {number(n)} on {gpus_in_words(gpus)} took "
+                f"{duration(times[0])} to {duration(times[-1])}; leave out those that are wrong",
+                file=name,
+                field="seconds",
+            )
 
 
 def _refuse_far(cells: Sequence[Cell], forecast: Array, seconds: Array, name: str) -> None:
