@@ -160,12 +160,12 @@ def test_more_cells_never_widen(
 
 def test_draws_have_the_covariance_asked_for() -> None:
     covariance = OF_PARTS.covariance(Interval.machine)
-    logs = np.log(drawn(np.array([0.1, 0.2, 0.3]), covariance, 20_000, 1))
+    logs = np.log(drawn(np.array([0.1, 0.2, 0.3]), covariance, 20_000, 1).parts)
     # Three standard errors of a mean and of a variance of so many.
     spread = np.sqrt(np.diag(covariance))
     assert np.all(np.abs(logs.mean(axis=0) - [0.1, 0.2, 0.3]) < 3 * spread / np.sqrt(20_000))
     assert np.var(logs, axis=0) == pytest.approx(np.diag(covariance), rel=0.03)
-    few, more = (drawn(np.zeros(3), covariance, count, 1) for count in (5, 9))
+    few, more = (drawn(np.zeros(3), covariance, count, 1).parts for count in (5, 9))
     assert np.array_equal(few, more[:5])
 
 

@@ -1,8 +1,10 @@
 """Ratios of times between kinds of GPUs, against Gaussian conditioning written out."""
 
 import itertools
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -240,8 +242,8 @@ def test_cells_narrow_and_move_it(fitted: Model) -> None:
     assert off[2] < 0.1
 
 
-def test_a_size_told_leaves_others_their_own_deviation() -> None:
-    """However well one size is timed, ln T of others keeps a deviation of its own."""
+def test_a_size_told_is_known_and_others_the_less_the_farther_they_are() -> None:
+    """One size is timed well: the nearer another one is, the more that tells of it."""
     model = md()
     n, gpus = model.domain.n[0], model.domain.gpus[0]
     time = 0.5 * float(model.forecasts([n], [gpus]).seconds[0])
@@ -252,8 +254,37 @@ def test_a_size_told_leaves_others_their_own_deviation() -> None:
     ratio = kinds.time_ratio(kind_named("A100-SXM4-80GB"), kind_named("H100-SXM5"))
     own = min(0.4 * abs(ratio.mean), ratio.sd / np.sqrt(2))
     assert told.machine_factors.own == pytest.approx(own)
-    spread = told.forecasts([2 * n], [gpus]).spread[0]
-    assert own < spread < moved.forecasts([2 * n], [gpus]).spread[0]
+    asked = [factor * n for factor in (1, 2, 10, 100)]
+    forecasts = told.forecasts(asked, [gpus] * 4)
+    spread = forecasts.spread.tolist()
+    assert spread == sorted(spread)
+    assert spread[0] < own / 2 < own < spread[-1]
+    assert forecasts.seconds[0] == pytest.approx(time, rel=0.05)
+    # Draws have these spreads, and a time that is common to all counts of a size.
+    draws = told.draws(np.array(asked), np.full(4, float(gpus)), 4000)
+    assert np.std(np.log(draws), axis=0) == pytest.approx(forecasts.spread, rel=0.1)
+    assert np.median(draws, axis=0) == pytest.approx(forecasts.seconds, rel=0.02)
+
+
+def test_a_model_file_keeps_what_cells_tell_of_sizes(tmp_path: Path) -> None:
+    model = md()
+    n, gpus = model.domain.n, model.domain.gpus[0]
+    times = 0.5 * model.forecasts(list(n), [gpus] * 2).seconds
+    cells = [
+        step(int(size), gpus, [time], machine="there", program="md")
+        for size, time in zip(n, times.tolist(), strict=True)
+    ]
+    data = dataset([machine(name="there"), *cells], name="cells")
+    moved = gc.what_if(model, kind="H100-SXM5", from_kind="A100-SXM4-80GB", cells=data)
+    moved.save(tmp_path / "moved.json")
+    again = gc.load_model(tmp_path / "moved.json")
+    one, other = (known.forecasts([3 * n[0]], [gpus]) for known in (moved, again))
+    assert (one.seconds, one.low, one.high) == (other.seconds, other.low, other.high)
+    broken = json.loads((tmp_path / "moved.json").read_text())
+    broken["machine_factors"]["of_size"]["means"].pop()
+    (tmp_path / "broken.json").write_text(json.dumps(broken))
+    with pytest.raises(InputError, match="of_size has 5 means"):
+        gc.load_model(tmp_path / "broken.json")
 
 
 def test_draws_are_about_the_forecasts_and_parts_sum_to_them() -> None:
@@ -384,11 +415,9 @@ def test_totals_widen_with_what_gpus_do_not_share() -> None:
     assert widths[1] > widths[0]
 
 
-def test_a_model_file_keeps_the_kind(fitted: Model, tmp_path: object) -> None:
-    from pathlib import Path
-
+def test_a_model_file_keeps_the_kind(fitted: Model, tmp_path: Path) -> None:
     moved = gc.what_if(fitted, kind="H100-SXM5", from_kind="A100-SXM4-80GB")
-    file = Path(str(tmp_path)) / "h100.json"
+    file = tmp_path / "h100.json"
     moved.save(file)
     read = gc.load_model(file)
     assert read.machine_factors.kind == "H100-SXM5"

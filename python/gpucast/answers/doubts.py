@@ -294,8 +294,8 @@ class FormTimes:
 def by_form(model: Model, n: Array, gpus: Array) -> list[FormTimes]:
     """Return each form's forecast of pairs of n and gpus; none if the model does not average over
     forms, or if no form describes the dependence on N."""
-    factors = np.exp(model.log_factors)
+    factors, of_size = np.exp(model.log_factors), model.size_factors(n)
     return [
-        FormTimes(form, weight, engine.seconds(n, gpus, factors))
+        FormTimes(form, weight, of_size * engine.seconds(n, gpus, factors))
         for form, weight, engine in model.engine.alone()
     ]

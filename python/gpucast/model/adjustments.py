@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpucast.model.size_features import SIZE_VARIABLES
 from gpucast.model.values import (
     Count,
     LogFactor,
@@ -25,6 +27,26 @@ _ROUNDING = 1e-9
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
+class SizeEffect:
+    """A deviation of ln T on another kind of GPU that depends on n alone: the sum of
+    ``gpucast.model.size_features``, each multiplied by a variable.
+
+    Attributes:
+        means: means of the variables.
+        covariance: their covariance with the logarithms of the factors on T_gpu, T_cpu, T_com, and
+            with one another: a row for each variable, the factors' columns first.
+    """
+
+    means: list[LogFactor]
+    covariance: list[list[LogFactor]]
+
+    def __post_init__(self) -> None:
+        count = len(self.means)
+        if count != SIZE_VARIABLES or [len(row) for row in self.covariance] != [3 + count] * count:
+            raise ValueError("of_size has 5 means and a covariance of 5 x 8")
+
+
+@dataclass(kw_only=True, eq=False, match_args=False)
 class MachineFactors:
     """Factors by which steps on another machine, or at another time, differ from the fitted ones,
     estimated from cells timed there (``gpucast.model.intervals``).
@@ -37,8 +59,10 @@ class MachineFactors:
         cells: the cells.
         means, covariance: mean and covariance of the logarithms of the factors on T_gpu, T_cpu,
             T_com.
-        own: sd of ln T that is independent for each size on another kind of GPU; the covariance
+        own: sd of a deviation of ln T that depends on n on another kind of GPU; the covariance
             includes it only while there are no cells.
+        of_size: that deviation, as far as the cells tell it; None: there are no cells, or the model
+            file is older.
         memory: memory of a GPU relative to that of the fitted GPUs, if smaller.
         created: when the model was updated.
     """
@@ -51,6 +75,7 @@ class MachineFactors:
     created: str | None = None
     kind: str | None = field(default=None, metadata={"omit": True})
     own: NotNegative = field(default=0.0, metadata={"omit": True})
+    of_size: SizeEffect | None = field(default=None, metadata={"omit": True})
     memory: NotNegative = field(default=1.0, metadata={"omit": True})
 
     def __post_init__(self) -> None:
@@ -58,9 +83,20 @@ class MachineFactors:
             raise ValueError("machine_factors have at least one cell")
         if [len(row) for row in [self.means, *self.covariance]] != [3] * 4:
             raise ValueError("machine_factors have 3 means and a covariance of 3 x 3")
-        covariance = np.array(self.covariance)
+        covariance = self.joint[1]
         if np.linalg.eigvalsh((covariance + covariance.T) / 2).min() < -_ROUNDING:
             raise ValueError("the covariance of machine_factors is not positive semidefinite")
+
+    @property
+    def joint(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and covariance of the factors' logarithms and, behind them, ``of_size``'s
+        variables."""
+        means, covariance = np.array(self.means), np.array(self.covariance)
+        if self.of_size is None:
+            return means, covariance
+        below = np.array(self.of_size.covariance)
+        top = np.hstack([covariance, below[:, :3].T])
+        return np.concatenate([means, self.of_size.means]), np.vstack([top, below])
 
     @property
     def words(self) -> str:

@@ -4,7 +4,7 @@ a mixture of forms of the total."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +34,12 @@ class Times:
     spread: Array
     parts: Array
     common: Array
+
+    def longer(self, factor: Array) -> Times:
+        """Return times that are longer by a factor for each cell."""
+        names = ("seconds", "low", "high", "mean_low", "mean_high")
+        ends = {name: factor * getattr(self, name) for name in names}
+        return replace(self, **ends, parts=factor[:, np.newaxis] * self.parts)
 
 
 @dataclass(frozen=True)

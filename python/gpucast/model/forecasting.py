@@ -13,14 +13,15 @@ from gpucast.errors import InputError
 from gpucast.model.asked import checked_counts, checked_sizes, outer
 from gpucast.model.averaged_parts import AveragedParts
 from gpucast.model.averaged_totals import AveragedTotals
-from gpucast.model.engine import WIDEST, Engine, Measured, interval_width
+from gpucast.model.engine import WIDEST, Engine, Measured, Times, interval_width
 from gpucast.model.facts import MORE_PER_GPU, Fitted
 from gpucast.model.forecasts import Best, Forecasts, missed
-from gpucast.model.intervals import Z90, Array, Factors, Interval, drawn
+from gpucast.model.intervals import Z90, Array, DrawnFactors, Factors, Interval, drawn
 from gpucast.model.joint import COUNTS_DRAWN, between, nodes_of
 from gpucast.model.lone_count import OneCount
 from gpucast.model.one_form import OneForm
 from gpucast.model.other_path import OnOtherPath
+from gpucast.model.size_features import size_features
 from gpucast.util.units import plain
 
 # With more counts, draws of one size are interpolated; the counts are processed in groups to limit
@@ -66,20 +67,35 @@ class Forecasting(Fitted):
         """Number of draws of the model; 0 if its uncertainty is not known."""
         return self.engine.draw_count
 
-    def factors(self, interval: Interval, t90: float) -> Factors:
-        """Return the factors that all cells of the forecast time and machine share; ``t90`` is the
-        half-width, in standard deviations, of the intervals for which their covariance is used."""
-        covariance = self.common_factors.covariance(interval, self.machine_factors, t90)
-        return Factors(self.log_factors, covariance)
+    def factors(self, interval: Interval, t90: float, n: Array) -> Factors:
+        """Return the factors that all cells of the forecast time and machine share, for cells of
+        these sizes; ``t90`` is the half-width, in standard deviations, of the intervals for which
+        their covariance is used."""
+        factors = self.machine_factors
+        covariance = self.common_factors.covariance(interval, factors, t90)
+        if factors is None or factors.of_size is None:
+            return Factors(self.log_factors, covariance)
+        joint = factors.joint[1].copy()
+        joint[:3, :3] = covariance
+        return Factors(self.log_factors, joint, features=size_features(n))
 
-    def drawn_factors(self, count: int, interval: Interval) -> Array:
-        """Draw the factors on T_gpu, T_cpu, T_com that all cells share, (count, 3)."""
+    def size_factors(self, n: Array) -> Array:
+        """Return the medians of the factors on steps of sizes."""
+        factors = self.machine_factors
+        if factors is None or factors.of_size is None:
+            return np.ones(n.size)
+        return np.asarray(np.exp(size_features(n) @ np.array(factors.of_size.means)))
+
+    def drawn_factors(self, count: int, interval: Interval) -> DrawnFactors:
+        """Draw the factors that all cells share."""
         # They are normal, whatever the distribution of the intervals.
-        factors = self.factors(interval, Z90)
+        factors = self.factors(interval, Z90, np.ones(1))
+        known = self.machine_factors
+        mean = factors.means if known is None else known.joint[0]
         # Each model has its own draws: two models are of two paths, usually of two hosts.
         kind = self.machine_factors.kind if self.machine_factors else None
         seed = zlib.crc32(f"{self.data}{kind or ''}".encode())
-        return drawn(factors.means, factors.covariance, count, seed)
+        return drawn(mean, factors.covariance, count, seed)
 
     def log_width(self, spread: Array) -> Array:
         """Return the half-width of the 90 % interval of ln of an expected time.
@@ -104,7 +120,7 @@ class Forecasting(Fitted):
                 communication of a GPU count.
         """
         n, gpus = checked_sizes(n), checked_counts(gpus)
-        times = self.engine.times(n, gpus, self.factors(interval, self.t90))
+        times = self._times(n, gpus, interval)
         as_they_are = ("seconds", "low", "high", "mean_low", "mean_high", "spread", "common")
         t_gpu, t_cpu, t_com = times.parts.T
         return Forecasts(
@@ -120,12 +136,13 @@ class Forecasting(Fitted):
 
     def seconds(self, n: Array, gpus: Array) -> Array:
         """Return step times (s) for pairs of any n > 0 and N > 0."""
-        return self.engine.seconds(n, gpus, np.exp(self.log_factors))
+        return self.size_factors(n) * self.engine.seconds(n, gpus, np.exp(self.log_factors))
 
     def draws(self, n: Array, gpus: Array, count: int, interval: Interval = Interval.now) -> Array:
         """Draw expected times (s) jointly for pairs of any n > 0 and N > 0, shape (count,
         pairs)."""
-        return self.engine.draws(n, gpus, self.drawn_factors(count, interval))
+        factors = self.drawn_factors(count, interval)
+        return self.engine.draws(n, gpus, factors.parts) * factors.of_sizes(n)
 
     def cell_intervals(
         self,
@@ -140,9 +157,15 @@ class Forecasting(Fitted):
         n, gpus = forecasts.n, forecasts.gpus
         number = np.ones(n.size) if visits is None else np.array(visits, dtype=np.float64)
         measured = Measured(repetitions, number, rounding)
-        factors = self.factors(forecasts.interval, self.t90)
-        times = self.engine.times(n, gpus, factors, measured)
+        times = self._times(n, gpus, forecasts.interval, measured)
         return times.low, times.high
+
+    def _times(
+        self, n: Array, gpus: Array, interval: Interval, measured: Measured | None = None
+    ) -> Times:
+        factors = self.factors(interval, self.t90, n)
+        times = self.engine.times(n, gpus, factors, measured)
+        return times if factors.features is None else times.longer(self.size_factors(n))
 
     # ---- comparison with measurements ----
 

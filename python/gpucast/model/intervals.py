@@ -8,6 +8,10 @@ T,
 
 and the variance of ln T grows by s^T C s. Cells timed there determine d: T' is linear in d up to
 second-order terms, so that d and its covariance follow from Bayes' rule (``learnt``).
+
+On another kind of GPU, ln T also has a deviation that depends on n alone, a stationary process in
+ln n: the ratio of two kinds' times is similar for similar sizes. It is linear in a few normal
+variables (``gpucast.model.size_features``), which cells timed there determine together with d.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.errors import InputError
+from gpucast.model.size_features import size_features
 
 if TYPE_CHECKING:
     from gpucast.model.adjustments import MachineFactors
@@ -114,7 +119,7 @@ class CommonFactors:
             count = len(factors.cells.n)
             degrees = np.inf if factors.kind else MACHINES_DEGREES + count
             total += _widened(np.array(factors.covariance), degrees, t90) + self.cell
-            if count:
+            if count and factors.of_size is None:
                 total += factors.own**2
         if interval != Interval.now:
             total += self.later
@@ -128,13 +133,16 @@ class Factors:
     """The factors on T_gpu, T_cpu and T_com that all cells share.
 
     Attributes:
-        means, covariance: mean and covariance of their logarithms.
+        means, covariance: mean and covariance of their logarithms; the covariance has further rows
+            and columns for the variables of ``size_features``, if ln T depends on them.
         more: additional variance of ln T of each cell.
+        features: ``size_features`` of each cell, if ln T depends on them.
     """
 
     means: Array
     covariance: Array
     more: Array | float = 0.0
+    features: Array | None = None
 
     @property
     def median(self) -> Array:
@@ -143,7 +151,8 @@ class Factors:
 
     def variance(self, shares: Array) -> Array:
         """Return the variance of ln T of cells, given the shares of their parts, (cells, 3)."""
-        variance = np.einsum("ci,ij,cj->c", shares, self.covariance, shares)
+        design = shares if self.features is None else np.hstack([shares, self.features])
+        variance = np.einsum("ci,ij,cj->c", design, self.covariance, design)
         return np.asarray(variance + self.more, dtype=np.float64)
 
 
@@ -227,23 +236,32 @@ def shares_of(parts: Array) -> Array:
     return np.asarray(parts / parts.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
-def learnt(prior: Array, parts: Array, seconds: Array, variance: Array) -> tuple[Array, Array]:
+def learnt(
+    prior: Array,
+    parts: Array,
+    seconds: Array,
+    variance: Array,
+    features: Array | None = None,
+) -> tuple[Array, Array]:
     """Return mean and covariance of ln of another machine's factors, given cells timed there.
 
     ln T of each cell is linearized around their mean, which is found by Gauss-Newton iteration.
 
     Args:
-        prior: their prior covariance, (3, 3); may be singular.
+        prior: their prior covariance, (3, 3), or with the features' variables, which then follow
+            in the results; may be singular.
         parts: forecasts of T_gpu, T_cpu, T_com on the model's machine, (cells, 3); s.
         seconds: times measured on the other machine (s).
         variance: variance of the difference in ln T if both were of one machine and time.
+        features: what ln T also depends on linearly, (cells, variables).
     """
-    mean = np.zeros(3)
+    mean = np.zeros(len(prior))
     for _ in range(_MOST_STEPS):
-        moved = parts * np.exp(mean)
+        moved = parts * np.exp(mean[:3])
         shares = shares_of(moved)
-        off = np.log(seconds / moved.sum(axis=1)) + shares @ mean
-        before, (mean, covariance) = mean, linear_update(prior, shares, off, variance)
+        off = np.log(seconds / moved.sum(axis=1)) + shares @ mean[:3]
+        design = shares if features is None else np.hstack([shares, features])
+        before, (mean, covariance) = mean, linear_update(prior, design, off, variance)
         if np.abs(mean - before).max() < _TOLERANCE:
             break
     return mean, covariance
@@ -264,13 +282,38 @@ def linear_update(
     return gain @ deviations, (covariance + covariance.T) / 2
 
 
-def drawn(mean: Array, covariance: Array, count: int, seed: int) -> Array:
-    """Draw factors (not their logarithms) on the three parts, (count, 3). The first draws do not
-    depend on their number."""
+@dataclass(frozen=True)
+class DrawnFactors:
+    """Draws of the factors that cells share.
+
+    Attributes:
+        parts: factors on the three parts, (draws, 3).
+        variables: variables of ``size_features``, (draws, variables); None: there are none.
+    """
+
+    parts: Array
+    variables: Array | None = None
+
+    def one(self, at: int) -> DrawnFactors:
+        """Return one of the draws."""
+        rows = slice(at, at + 1)
+        return DrawnFactors(
+            self.parts[rows], None if self.variables is None else self.variables[rows]
+        )
+
+    def of_sizes(self, n: Array) -> Array | float:
+        """Return the factors of sizes, (draws, cells)."""
+        return 1.0 if self.variables is None else np.exp(self.variables @ size_features(n).T)
+
+
+def drawn(mean: Array, covariance: Array, count: int, seed: int) -> DrawnFactors:
+    """Draw factors from the mean and covariance of their logarithms. The first draws do not depend
+    on their number."""
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    normal = np.random.default_rng(seed).standard_normal((count, 3))
-    return np.asarray(np.exp(mean + normal @ root.T), dtype=np.float64)
+    normal = np.random.default_rng(seed).standard_normal((count, mean.size))
+    logs = np.asarray(mean + normal @ root.T, dtype=np.float64)
+    return DrawnFactors(np.exp(logs[:, :3]), logs[:, 3:] if mean.size > 3 else None)
 
 
 def _widened(covariance: Array, degrees: float, t90: float) -> Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import UNNAMED
@@ -17,9 +18,10 @@ from gpucast.data.records import Step
 from gpucast.data.selection import FIELDS, StepSelection, distinct, only
 from gpucast.data.steps import Cell, Samples, samples_of
 from gpucast.errors import InputError
-from gpucast.model.adjustments import MachineFactors
+from gpucast.model.adjustments import MachineFactors, SizeEffect
 from gpucast.model.intervals import Array, CommonFactors, common_variance, learnt, shares_of
 from gpucast.model.mixtures import DISPUTED
+from gpucast.model.size_features import size_features
 from gpucast.model.values import Gpu, Origin, TimedCells, now
 from gpucast.util.order_statistics import disagreeing, own_deviation
 from gpucast.util.units import duration, gpus_in_words, number
@@ -78,28 +80,32 @@ def machine_factors(
     parts = parts * np.exp(before)
     _refuse_far(list(cells), parts.sum(axis=1), seconds, data.name)
     visits = np.array([cell.visits for cell in cells.values()])
-    own = common_variance(parts, common.visit) / visits + common_variance(parts, common.cell)
+    noise = variance + common_variance(parts, common.visit) / visits
+    noise += common_variance(parts, common.cell)
     same_machine = machine == fitted.id != UNNAMED
     prior = common.prior(same_machine=same_machine)
     if known is not None:
-        # The covariance includes each size's own variance, on the parts to which the ratio applies.
+        # The covariance includes the sizes' own variance, on the parts to which the ratio applies.
         has_ratio = np.array(known.covariance[0]) != 0
         prior = common.later + known.covariance - known.own**2 * np.outer(has_ratio, has_ratio)
-        own = own + known.own**2
     kind = None if known is not None else _other_kind(data, machine, fitted)
     if kind is None and known is None and not same_machine:
-        kind = _unlike(prior, parts, seconds, variance + own)
+        kind = _unlike(prior, parts, seconds, noise)
     alone = kind
     if known is not None and len(cells) >= ENOUGH_ALONE:
         alone = f"{len(cells)} cells of {known.kind} were timed: {_FIT_ALONE}"
     if kind is not None:
         prior = prior + OTHER_KIND**2 * (np.ones((3, 3)) + np.eye(3)) / 2
-    means, covariance = learnt(prior, parts, seconds, variance + own)
-    remarks = [
-        text
-        for text in (_contradicting(list(cells), prior, parts, seconds, variance + own), alone)
-        if text is not None
-    ]
+    features = None
+    if known is not None:
+        features = size_features(np.array([float(n) for n, _ in cells]))
+        prior = block_diag(prior, known.own**2 * np.eye(features.shape[1]))
+    means, covariance = learnt(prior, parts, seconds, noise, features)
+    contradicting = _contradicting(list(cells), prior, parts, seconds, noise, features)
+    remarks = [text for text in (contradicting, alone) if text is not None]
+    of_size = None
+    if features is not None:
+        of_size = SizeEffect(means=means[3:].tolist(), covariance=covariance[3:].tolist())
     factors = MachineFactors(
         # A machine that was imported without a name is named after its file.
         machine=data.name if machine in (None, UNNAMED) else str(machine),
@@ -109,11 +115,12 @@ def machine_factors(
             gpus=[int(gpus) for _, gpus in cells],
             seconds=seconds.tolist(),
         ),
-        means=(before + means).tolist(),
-        covariance=covariance.tolist(),
+        means=(before + means[:3]).tolist(),
+        covariance=covariance[:3, :3].tolist(),
         created=now(),
         kind=None if known is None else known.kind,
         own=0.0 if known is None else known.own,
+        of_size=of_size,
         memory=1.0 if known is None else known.memory,
     )
     return factors, remarks
@@ -139,7 +146,12 @@ def _unlike(prior: Array, parts: Array, seconds: Array, variance: Array) -> str 
 
 
 def _contradicting(
-    cells: Sequence[Cell], prior: Array, parts: Array, seconds: Array, variance: Array
+    cells: Sequence[Cell],
+    prior: Array,
+    parts: Array,
+    seconds: Array,
+    variance: Array,
+    features: Array | None,
 ) -> str | None:
     """Return which cell lies farthest from its forecast by the others; None if none is unlikely.
 
@@ -148,8 +160,8 @@ def _contradicting(
     """
     if len(cells) < 2:
         return None
-    shares = shares_of(parts)
-    precision = np.linalg.inv(shares @ prior @ shares.T + np.diag(variance))
+    design = shares_of(parts) if features is None else np.hstack([shares_of(parts), features])
+    precision = np.linalg.inv(design @ prior @ design.T + np.diag(variance))
     away = precision @ np.log(seconds / parts.sum(axis=1)) / np.diag(precision)
     unlikely = np.abs(away) * np.sqrt(np.diag(precision))
     worst = int(np.argmax(unlikely))

@@ -62,8 +62,10 @@ class Exact:
         if replicate is None:
             times = self._model.seconds(*cells)
         else:
-            at = replicate % len(self._factors)
-            times = self._form.draw(at, *cells, self._factors[at])
+            at = replicate % len(self._factors.parts)
+            factors = self._factors.one(at)
+            times = self._form.draw(at, *cells, factors.parts[0])
+            times = (times * factors.of_sizes(cells[0])).ravel()
         return times.reshape(np.shape(n))
 
 
