@@ -8,6 +8,7 @@ GPU count separate these factors as far as the parts' shares differ.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -21,7 +22,7 @@ from gpucast.errors import InputError
 from gpucast.model.adjustments import MachineFactors, SizeEffect
 from gpucast.model.intervals import Array, CommonFactors, common_variance, learnt, shares_of
 from gpucast.model.mixtures import DISPUTED
-from gpucast.model.size_features import size_features
+from gpucast.model.size_features import SIZE_VARIABLES, size_features
 from gpucast.model.values import Gpu, Origin, TimedCells, now
 from gpucast.util.order_statistics import disagreeing, own_deviation
 from gpucast.util.units import duration, gpus_in_words, number
@@ -82,30 +83,20 @@ def machine_factors(
     visits = np.array([cell.visits for cell in cells.values()])
     noise = variance + common_variance(parts, common.visit) / visits
     noise += common_variance(parts, common.cell)
-    same_machine = machine == fitted.id != UNNAMED
-    prior = common.prior(same_machine=same_machine)
     if known is not None:
-        # The covariance includes the sizes' own variance, on the parts to which the ratio applies.
-        has_ratio = np.array(known.covariance[0]) != 0
-        prior = common.later + known.covariance - known.own**2 * np.outer(has_ratio, has_ratio)
-    kind = None if known is not None else _other_kind(data, machine, fitted)
-    if kind is None and known is None and not same_machine:
-        kind = _unlike(prior, parts, seconds, noise)
-    alone = kind
-    if known is not None and len(cells) >= ENOUGH_ALONE:
-        alone = f"{len(cells)} cells of {known.kind} were timed: {_FIT_ALONE}"
-    if kind is not None:
-        prior = prior + OTHER_KIND**2 * (np.ones((3, 3)) + np.eye(3)) / 2
-    features = None
-    if known is not None:
+        prior, alone = _prior_of_kind(known, common, len(cells))
         features = size_features(np.array([float(n) for n, _ in cells]))
-        prior = block_diag(prior, known.own**2 * np.eye(features.shape[1]))
+    else:
+        same_machine = machine == fitted.id != UNNAMED
+        prior, features = common.prior(same_machine=same_machine), None
+        alone = _other_kind(data, machine, fitted)
+        if alone is None and not same_machine:
+            alone = _unlike(prior, parts, seconds, noise)
+        if alone is not None:
+            prior = prior + OTHER_KIND**2 * (np.ones((3, 3)) + np.eye(3)) / 2
     means, covariance = learnt(prior, parts, seconds, noise, features)
     contradicting = _contradicting(list(cells), prior, parts, seconds, noise, features)
     remarks = [text for text in (contradicting, alone) if text is not None]
-    of_size = None
-    if features is not None:
-        of_size = SizeEffect(means=means[3:].tolist(), covariance=covariance[3:].tolist())
     factors = MachineFactors(
         # A machine that was imported without a name is named after its file.
         machine=data.name if machine in (None, UNNAMED) else str(machine),
@@ -118,12 +109,25 @@ def machine_factors(
         means=(before + means[:3]).tolist(),
         covariance=covariance[:3, :3].tolist(),
         created=now(),
-        kind=None if known is None else known.kind,
-        own=0.0 if known is None else known.own,
-        of_size=of_size,
-        memory=1.0 if known is None else known.memory,
     )
+    if known is not None:
+        of_size = SizeEffect(means=means[3:].tolist(), covariance=covariance[3:].tolist())
+        of_kind = {name: getattr(known, name) for name in ("kind", "own", "memory")}
+        factors = replace(factors, **of_kind, of_size=of_size)
     return factors, remarks
+
+
+def _prior_of_kind(
+    known: MachineFactors, common: CommonFactors, cells: int
+) -> tuple[Array, str | None]:
+    """Return the prior covariance of a kind's factors and of ``size_features``' variables, and why
+    a fit to its cells alone tells more, or None."""
+    # The covariance includes the sizes' own variance, on the parts to which the ratio applies.
+    has_ratio = np.array(known.covariance[0]) != 0
+    of_parts = common.later + known.covariance - known.own**2 * np.outer(has_ratio, has_ratio)
+    prior = block_diag(of_parts, known.own**2 * np.eye(SIZE_VARIABLES))
+    enough = cells >= ENOUGH_ALONE
+    return prior, f"{cells} cells of {known.kind} were timed: {_FIT_ALONE}" if enough else None
 
 
 def _other_kind(data: Dataset, machine: object, fitted: Gpu) -> str | None:
