@@ -124,7 +124,8 @@ void bind_scaling(nb::module_& m) {
       .def(
           "__init__",
           [](Beyond* self, double least_gpus, double largest_gpus) {
-            if (!(0 < least_gpus && least_gpus <= largest_gpus))
+            const bool ascending = 0 < least_gpus && least_gpus <= largest_gpus;
+            if (!ascending)
               throw std::invalid_argument("GPU counts are above 0, the largest the last");
             new (self) Beyond(least_gpus, largest_gpus);
           },
