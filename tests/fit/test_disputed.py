@@ -99,6 +99,23 @@ def test_a_table_of_two_units_is_refused(factor: float, at: list[int]) -> None:
         gc.fit(cells)
 
 
+@pytest.mark.parametrize("factor", [1000.0, 1e-3])
+def test_a_gpu_count_in_another_unit_is_refused(factor: float) -> None:
+    cells = table(wrong=1, repeats=1)
+    cells.loc[cells.gpus == 8, "seconds"] *= factor
+    what = "1,000 times" if factor > 1 else "a thousandth of"
+    with pytest.raises(gc.InputError, match=f"all steps on 8 GPUs took about {what} those on 4"):
+        gc.fit(cells)
+
+
+def test_work_that_outgrows_its_launch_is_no_other_unit() -> None:
+    """A product of matrices: launches alone up to n = 512, then 1.1e12 operations."""
+    sizes = np.array([32, 64, 128, 256, 512, 8192])
+    seconds = 1e-5 + 2.0 * sizes**3 / 5e13
+    cells = pd.DataFrame({"n": sizes, "gpus": 1, "seconds": seconds})
+    gc.fit(pd.concat([cells, cells.assign(gpus=2, seconds=1e-5 + (seconds - 1e-5) / 2)]))
+
+
 @pytest.mark.parametrize("wrong", [20.0, 0.05])
 def test_a_cell_that_is_merely_wrong_is_not_taken_for_another_unit(wrong: float) -> None:
     assert Kind.UNLIKE in {remark.kind for remark in gc.fit(table(wrong, repeats=1)).remarks}

@@ -254,14 +254,14 @@ def test_a_size_told_is_known_and_others_the_less_the_farther_they_are() -> None
     ratio = kinds.time_ratio(kind_named("A100-SXM4-80GB"), kind_named("H100-SXM5"))
     own = min(0.4 * abs(ratio.mean), ratio.sd / np.sqrt(2))
     assert told.machine_factors.own == pytest.approx(own)
-    asked = [factor * n for factor in (1, 2, 10, 100)]
-    forecasts = told.forecasts(asked, [gpus] * 4)
+    asked = [factor * n for factor in (1, 2, 10, 100, 1e4, 1e8)]
+    forecasts = told.forecasts(asked, [gpus] * len(asked))
     spread = forecasts.spread.tolist()
     assert spread == sorted(spread)
     assert spread[0] < own / 2 < own < spread[-1]
     assert forecasts.seconds[0] == pytest.approx(time, rel=0.05)
     # Draws have these spreads, and a time that is common to all counts of a size.
-    draws = told.draws(np.array(asked), np.full(4, float(gpus)), 4000)
+    draws = told.draws(np.array(asked), np.full(len(asked), float(gpus)), 4000)
     assert np.std(np.log(draws), axis=0) == pytest.approx(forecasts.spread, rel=0.1)
     assert np.median(draws, axis=0) == pytest.approx(forecasts.seconds, rel=0.02)
 
@@ -283,7 +283,7 @@ def test_a_model_file_keeps_what_cells_tell_of_sizes(tmp_path: Path) -> None:
     broken = json.loads((tmp_path / "moved.json").read_text())
     broken["machine_factors"]["of_size"]["means"].pop()
     (tmp_path / "broken.json").write_text(json.dumps(broken))
-    with pytest.raises(InputError, match="of_size has 5 means"):
+    with pytest.raises(InputError, match="of_size has a mean"):
         gc.load_model(tmp_path / "broken.json")
 
 
@@ -362,6 +362,22 @@ def test_a_cell_that_contradicts_the_others_is_named(fitted: Model) -> None:
         moved = gc.what_if(fitted, cells=data, kind="H200-SXM5", from_kind="A100-SXM4-40GB")
         named = [text for text in moved.warnings if "one of them may be wrong" in text]
         assert [text.partition(" took")[0] for text in named] == expected
+
+
+def test_cells_that_contradict_one_another_tell_little(fitted: Model) -> None:
+    n = [64000, 65000]
+    times = fitted.forecasts([float(size) for size in n], [1.0, 1.0]).seconds
+    width = {}
+    for ratios in ((0.5, 0.5), (0.3, 2.0)):
+        steps = [
+            step(size, 1, [ratio * time])
+            for size, ratio, time in zip(n, ratios, times.tolist(), strict=True)
+        ]
+        data = dataset([machine(), *steps])
+        moved = gc.what_if(fitted, cells=data, kind="H200-SXM5", from_kind="A100-SXM4-80GB")
+        forecast = moved.forecasts([64000.0], [1.0])
+        width[ratios] = float(forecast.high[0] / forecast.low[0])
+    assert width[0.3, 2.0] > 1.5 * width[0.5, 0.5]
 
 
 def test_repetitions_that_contradict_one_another_are_refused(fitted: Model) -> None:

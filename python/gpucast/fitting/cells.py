@@ -70,6 +70,16 @@ class Cells:
         )
 
 
+def lies_between(cells: Cells, at: int, others: NDArray[np.int64]) -> bool:
+    """Whether some of the others have less and some have more GPUs for the same n, or a smaller and
+    a larger n on as many GPUs."""
+    for along, across in ((cells.n, cells.gpus), (cells.gpus, cells.n)):
+        apart = along[others][across[others] == across[at]] - along[at]
+        if apart.size and apart.min() < 0 < apart.max():
+            return True
+    return False
+
+
 Key = tuple[float, int]
 """A cell's n and GPU count."""
 
@@ -275,7 +285,7 @@ MOST_GPUS = 16
 _RISE = 0.02
 """Least relative rise; smaller ones may be noise of single measurements."""
 
-_WEAK_RISE = 0.05
+_WEAK_RISE = 0.15
 """The same for weak scaling, where times rise anyway ..."""
 
 _WEAK_TIMES = 3.0

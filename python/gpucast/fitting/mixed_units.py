@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpucast.errors import InputError
-from gpucast.fitting.cells import Array, Cells
+from gpucast.fitting.cells import Array, Cells, lies_between
 from gpucast.util.units import duration, gpus_in_words, number
 
 FEWEST = 5
@@ -21,33 +22,63 @@ _NEAR = 5.0
 
 
 def require_one_unit(cells: Cells, name: str) -> None:
-    """Refuse cells of which some lie about a factor of 1,000 away from all others.
+    """Refuse cells of which some lie about a factor of 1,000 away from all others: cells between
+    others, as a law may change at either end, or all sizes of a GPU count.
 
     Args:
         name: the data's, for the message.
 
     Raises:
-        InputError: some do; it names the farthest.
+        InputError: some do; it names the farthest cell, or the count.
     """
-    log_seconds = np.log(cells.seconds)
-    if cells.n.size < FEWEST or np.ptp(log_seconds) < np.log(_ALIKE):
+    if cells.n.size < FEWEST or np.ptp(np.log(cells.seconds)) < np.log(_ALIKE):
         return
-    away = _from_power_law(cells, log_seconds)
+    text = _unlike_cells(cells) or _unlike_count(cells)
+    if text is not None:
+        message = f"{text}; give all times in one unit"
+        raise InputError(message, file=name, field="seconds")
+
+
+def _unlike_cells(cells: Cells) -> str | None:
+    away = _from_power_law(cells, np.log(cells.seconds))
     unlike = np.abs(away) > np.log(_ALIKE)
-    if not unlike.any() or 2 * unlike.sum() >= unlike.size:
-        return
-    if (np.abs(np.abs(away[unlike]) - np.log(_FACTOR)) > np.log(_NEAR)).any():
-        return
+    if 2 * unlike.sum() >= unlike.size or not _is_factor(away[unlike]).all():
+        return None
+    alike = np.flatnonzero(~unlike)
+    if not any(lies_between(cells, int(at), alike) for at in np.flatnonzero(unlike)):
+        return None
     worst = int(np.argmax(np.abs(away)))
     others = int(unlike.sum()) - 1
     relation = "1,000 times" if away[worst] > 0 else "a thousandth of"
-    raise InputError(
+    return (
         f"n = {number(float(cells.n[worst]))} on {gpus_in_words(int(cells.gpus[worst]))}"
         f"{f' and {others} other cell(s)' * (others > 0)} took about {relation} what the other "
-        f"cells suggest ({duration(float(cells.seconds[worst]))}); give all times in one unit",
-        file=name,
-        field="seconds",
+        f"cells suggest ({duration(float(cells.seconds[worst]))})"
     )
+
+
+def _unlike_count(cells: Cells) -> str | None:
+    """Return the GPU count to which the times of several sizes all jump."""
+    counts = np.unique(cells.gpus)
+    times = [
+        dict(zip(cells.n[at].tolist(), np.log(cells.seconds[at]), strict=True))
+        for at in (cells.gpus == count for count in counts)
+    ]
+    for i in range(1, counts.size):
+        common = times[i - 1].keys() & times[i].keys()
+        jumps = np.array([times[i][n] - times[i - 1][n] for n in common])
+        same_way = jumps.size > 1 and abs(np.sign(jumps).sum()) == jumps.size
+        if same_way and _is_factor(jumps).all():
+            relation = "1,000 times" if jumps[0] > 0 else "a thousandth of"
+            return (
+                f"all steps on {gpus_in_words(int(counts[i]))} took about {relation} those on "
+                f"{int(counts[i - 1])}"
+            )
+    return None
+
+
+def _is_factor(ln_ratio: Array) -> NDArray[np.bool_]:
+    return np.asarray(np.abs(np.abs(ln_ratio) - np.log(_FACTOR)) < np.log(_NEAR))
 
 
 def _from_power_law(cells: Cells, log_seconds: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from gpucast.model.size_features import SIZE_VARIABLES
+from gpucast.model.size_features import size_features
 from gpucast.model.values import (
     Count,
     LogFactor,
@@ -28,22 +28,27 @@ _ROUNDING = 1e-9
 
 @dataclass(kw_only=True, eq=False, match_args=False)
 class SizeEffect:
-    """A deviation of ln T on another kind of GPU that depends on n alone: the sum of
-    ``gpucast.model.size_features``, each multiplied by a variable.
+    """A deviation of ln T on another kind of GPU that depends on n alone, as far as cells tell it:
+    the sum of ``gpucast.model.size_features``, each multiplied by a variable.
 
     Attributes:
-        means: means of the variables.
+        sizes: the sizes of the cells.
+        means: means of the variables, of which there is one more than sizes.
         covariance: their covariance with the logarithms of the factors on T_gpu, T_cpu, T_com, and
             with one another: a row for each variable, the factors' columns first.
     """
 
+    sizes: list[Size]
     means: list[LogFactor]
     covariance: list[list[LogFactor]]
 
     def __post_init__(self) -> None:
-        count = len(self.means)
-        if count != SIZE_VARIABLES or [len(row) for row in self.covariance] != [3 + count] * count:
-            raise ValueError("of_size has 5 means and a covariance of 5 x 8")
+        count = len(self.sizes) + 1
+        rows = [len(row) for row in self.covariance]
+        if len(self.means) != count or rows != [3 + count] * count:
+            raise ValueError(
+                "of_size has a mean and a row of covariances for each size, and one more"
+            )
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)
@@ -91,12 +96,19 @@ class MachineFactors:
     def joint(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and covariance of the factors' logarithms and, behind them, ``of_size``'s
         variables."""
-        means, covariance = np.array(self.means), np.array(self.covariance)
+        means = np.array(self.means, dtype=np.float64)
+        covariance = np.array(self.covariance, dtype=np.float64)
         if self.of_size is None:
             return means, covariance
         below = np.array(self.of_size.covariance)
         top = np.hstack([covariance, below[:, :3].T])
         return np.concatenate([means, self.of_size.means]), np.vstack([top, below])
+
+    def size_features(self, n: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the features of sizes, one for each variable that ``joint`` has of them."""
+        if self.of_size is None:
+            return np.zeros((n.size, 0))
+        return size_features(n, np.array(self.of_size.sizes), self.own)
 
     @property
     def words(self) -> str:

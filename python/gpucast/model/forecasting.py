@@ -21,7 +21,6 @@ from gpucast.model.joint import COUNTS_DRAWN, between, nodes_of
 from gpucast.model.lone_count import OneCount
 from gpucast.model.one_form import OneForm
 from gpucast.model.other_path import OnOtherPath
-from gpucast.model.size_features import size_features
 from gpucast.util.units import plain
 
 # With more counts, draws of one size are interpolated; the counts are processed in groups to limit
@@ -71,20 +70,24 @@ class Forecasting(Fitted):
         """Return the factors that all cells of the forecast time and machine share, for cells of
         these sizes; ``t90`` is the half-width, in standard deviations, of the intervals for which
         their covariance is used."""
-        factors = self.machine_factors
-        covariance = self.common_factors.covariance(interval, factors, t90)
-        if factors is None or factors.of_size is None:
-            return Factors(self.log_factors, covariance)
-        joint = factors.joint[1].copy()
+        covariance = self.common_factors.covariance(interval, self.machine_factors, t90)
+        if self.machine_factors is None:
+            return Factors(self.log_factors, covariance, features=self.size_features(n))
+        joint = self.machine_factors.joint[1]
         joint[:3, :3] = covariance
-        return Factors(self.log_factors, joint, features=size_features(n))
+        return Factors(self.log_factors, joint, features=self.size_features(n))
+
+    def size_features(self, n: Array) -> Array:
+        """Return what steps of these sizes depend on beside their parts, (cells, variables)."""
+        factors = self.machine_factors
+        return np.zeros((n.size, 0)) if factors is None else factors.size_features(n)
 
     def size_factors(self, n: Array) -> Array:
         """Return the medians of the factors on steps of sizes."""
         factors = self.machine_factors
         if factors is None or factors.of_size is None:
             return np.ones(n.size)
-        return np.asarray(np.exp(size_features(n) @ np.array(factors.of_size.means)))
+        return np.asarray(np.exp(factors.size_features(n) @ np.array(factors.of_size.means)))
 
     def drawn_factors(self, count: int, interval: Interval) -> DrawnFactors:
         """Draw the factors that all cells share."""
@@ -142,7 +145,8 @@ class Forecasting(Fitted):
         """Draw expected times (s) jointly for pairs of any n > 0 and N > 0, shape (count,
         pairs)."""
         factors = self.drawn_factors(count, interval)
-        return self.engine.draws(n, gpus, factors.parts) * factors.of_sizes(n)
+        of_sizes = factors.of_sizes(self.size_features(n))
+        return self.engine.draws(n, gpus, factors.parts) * of_sizes
 
     def cell_intervals(
         self,
@@ -163,9 +167,8 @@ class Forecasting(Fitted):
     def _times(
         self, n: Array, gpus: Array, interval: Interval, measured: Measured | None = None
     ) -> Times:
-        factors = self.factors(interval, self.t90, n)
-        times = self.engine.times(n, gpus, factors, measured)
-        return times if factors.features is None else times.longer(self.size_factors(n))
+        times = self.engine.times(n, gpus, self.factors(interval, self.t90, n), measured)
+        return times.longer(self.size_factors(n))
 
     # ---- comparison with measurements ----
 

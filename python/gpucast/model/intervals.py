@@ -9,9 +9,9 @@ T,
 and the variance of ln T grows by s^T C s. Cells timed there determine d: T' is linear in d up to
 second-order terms, so that d and its covariance follow from Bayes' rule (``learnt``).
 
-On another kind of GPU, ln T also has a deviation that depends on n alone, a stationary process in
-ln n: the ratio of two kinds' times is similar for similar sizes. It is linear in a few normal
-variables (``gpucast.model.size_features``), which cells timed there determine together with d.
+On another kind of GPU, ln T also has a deviation that depends on n alone: the ratio of two kinds'
+times is similar for similar sizes. It is linear in a few normal variables
+(``gpucast.model.size_features``), which cells timed there determine together with d.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.errors import InputError
-from gpucast.model.size_features import size_features
 
 if TYPE_CHECKING:
     from gpucast.model.adjustments import MachineFactors
@@ -288,22 +287,20 @@ class DrawnFactors:
 
     Attributes:
         parts: factors on the three parts, (draws, 3).
-        variables: variables of ``size_features``, (draws, variables); None: there are none.
+        variables: variables of ``size_features``, (draws, variables).
     """
 
     parts: Array
-    variables: Array | None = None
+    variables: Array
 
     def one(self, at: int) -> DrawnFactors:
         """Return one of the draws."""
         rows = slice(at, at + 1)
-        return DrawnFactors(
-            self.parts[rows], None if self.variables is None else self.variables[rows]
-        )
+        return DrawnFactors(self.parts[rows], self.variables[rows])
 
-    def of_sizes(self, n: Array) -> Array | float:
-        """Return the factors of sizes, (draws, cells)."""
-        return 1.0 if self.variables is None else np.exp(self.variables @ size_features(n).T)
+    def of_sizes(self, features: Array) -> Array:
+        """Return the factors of cells with these ``size_features``, (draws, cells)."""
+        return np.asarray(np.exp(self.variables @ features.T))
 
 
 def drawn(mean: Array, covariance: Array, count: int, seed: int) -> DrawnFactors:
@@ -313,7 +310,7 @@ def drawn(mean: Array, covariance: Array, count: int, seed: int) -> DrawnFactors
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     normal = np.random.default_rng(seed).standard_normal((count, mean.size))
     logs = np.asarray(mean + normal @ root.T, dtype=np.float64)
-    return DrawnFactors(np.exp(logs[:, :3]), logs[:, 3:] if mean.size > 3 else None)
+    return DrawnFactors(np.exp(logs[:, :3]), logs[:, 3:])
 
 
 def _widened(covariance: Array, degrees: float, t90: float) -> Array:

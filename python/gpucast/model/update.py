@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import block_diag
 
+from gpucast import _core
 from gpucast.data.dataset import Dataset
 from gpucast.data.formats import UNNAMED
 from gpucast.data.records import Step
@@ -22,7 +23,7 @@ from gpucast.errors import InputError
 from gpucast.model.adjustments import MachineFactors, SizeEffect
 from gpucast.model.intervals import Array, CommonFactors, common_variance, learnt, shares_of
 from gpucast.model.mixtures import DISPUTED
-from gpucast.model.size_features import SIZE_VARIABLES, size_features
+from gpucast.model.size_features import size_covariance, size_features
 from gpucast.model.values import Gpu, Origin, TimedCells, now
 from gpucast.util.order_statistics import disagreeing, own_deviation
 from gpucast.util.units import duration, gpus_in_words, number
@@ -32,7 +33,10 @@ OTHER_KIND = 1.0
 
 UNLIKELY = 3.0
 """Deviation, in standard deviations, that is unlikely between machines of one kind, or between a
-cell and the others timed there."""
+cell and the others timed there ..."""
+
+CONTRADICTS = 6.0
+"""... and of a cell that is named: totals whose parts are not known deviate by more than 3."""
 
 _FIT_ALONE = "a fit to its own cells, over sizes and counts, tells more than an update"
 
@@ -83,9 +87,12 @@ def machine_factors(
     visits = np.array([cell.visits for cell in cells.values()])
     noise = variance + common_variance(parts, common.visit) / visits
     noise += common_variance(parts, common.cell)
+    noise = np.maximum(noise, [_scatter(cell.seconds) for cell in cells.values()])
     if known is not None:
-        prior, alone = _prior_of_kind(known, common, len(cells))
-        features = size_features(np.array([float(n) for n, _ in cells]))
+        all_n = np.array([float(n) for n, _ in cells])
+        sizes = np.unique(all_n)
+        prior, alone = _prior_of_kind(known, common, sizes, len(cells))
+        features = size_features(all_n, sizes, known.own)
     else:
         same_machine = machine == fitted.id != UNNAMED
         prior, features = common.prior(same_machine=same_machine), None
@@ -94,9 +101,14 @@ def machine_factors(
             alone = _unlike(prior, parts, seconds, noise)
         if alone is not None:
             prior = prior + OTHER_KIND**2 * (np.ones((3, 3)) + np.eye(3)) / 2
+    design = shares_of(parts) if features is None else np.hstack([shares_of(parts), features])
+    off = np.log(seconds / parts.sum(axis=1))
+    conflict, text = _conflict(list(cells), design @ prior @ design.T, off, seconds, noise)
+    # What contradicts itself is known less well: Birge's ratio.
+    noise = noise * max(1.0, conflict / UNLIKELY) ** 2
     means, covariance = learnt(prior, parts, seconds, noise, features)
-    contradicting = _contradicting(list(cells), prior, parts, seconds, noise, features)
-    remarks = [text for text in (contradicting, alone) if text is not None]
+    remarks = [text] if conflict > CONTRADICTS else []
+    remarks += [alone] if alone is not None else []
     factors = MachineFactors(
         # A machine that was imported without a name is named after its file.
         machine=data.name if machine in (None, UNNAMED) else str(machine),
@@ -111,21 +123,23 @@ def machine_factors(
         created=now(),
     )
     if known is not None:
-        of_size = SizeEffect(means=means[3:].tolist(), covariance=covariance[3:].tolist())
+        of_size = SizeEffect(
+            sizes=sizes.tolist(), means=means[3:].tolist(), covariance=covariance[3:].tolist()
+        )
         of_kind = {name: getattr(known, name) for name in ("kind", "own", "memory")}
         factors = replace(factors, **of_kind, of_size=of_size)
     return factors, remarks
 
 
 def _prior_of_kind(
-    known: MachineFactors, common: CommonFactors, cells: int
+    known: MachineFactors, common: CommonFactors, sizes: Array, cells: int
 ) -> tuple[Array, str | None]:
     """Return the prior covariance of a kind's factors and of ``size_features``' variables, and why
     a fit to its cells alone tells more, or None."""
     # The covariance includes the sizes' own variance, on the parts to which the ratio applies.
     has_ratio = np.array(known.covariance[0]) != 0
     of_parts = common.later + known.covariance - known.own**2 * np.outer(has_ratio, has_ratio)
-    prior = block_diag(of_parts, known.own**2 * np.eye(SIZE_VARIABLES))
+    prior = block_diag(of_parts, size_covariance(sizes, known.own))
     enough = cells >= ENOUGH_ALONE
     return prior, f"{cells} cells of {known.kind} were timed: {_FIT_ALONE}" if enough else None
 
@@ -149,31 +163,33 @@ def _unlike(prior: Array, parts: Array, seconds: Array, variance: Array) -> str 
     return f"steps take {times:.3g} times as long, as on another kind of GPU; {_FIT_ALONE}"
 
 
-def _contradicting(
-    cells: Sequence[Cell],
-    prior: Array,
-    parts: Array,
-    seconds: Array,
-    variance: Array,
-    features: Array | None,
-) -> str | None:
-    """Return which cell lies farthest from its forecast by the others; None if none is unlikely.
+def _scatter(seconds: Sequence[float]) -> float:
+    """Return the variance of ln of a cell's median by its repetitions; 0 if there is one alone."""
+    return own_deviation(seconds) ** 2 * _core.median_variance(len(seconds))
 
-    The deviations and their standard deviations are those of leave-one-out prediction (Rasmussen
-    and Williams, Gaussian Processes for Machine Learning, 5.4.2).
+
+def _conflict(
+    cells: Sequence[Cell], prior: Array, off: Array, seconds: Array, noise: Array
+) -> tuple[float, str]:
+    """Return by how many standard deviations the worst cell differs from its forecast by the
+    others, 0 if there are none, and what to say of it.
+
+    Differences and standard deviations are those of leave-one-out prediction (Rasmussen and
+    Williams, Gaussian Processes for Machine Learning, 5.4.2).
+
+    Args:
+        prior: covariance of the cells' ln T without noise.
+        off: ln of measured over forecast times.
     """
     if len(cells) < 2:
-        return None
-    design = shares_of(parts) if features is None else np.hstack([shares_of(parts), features])
-    precision = np.linalg.inv(design @ prior @ design.T + np.diag(variance))
-    away = precision @ np.log(seconds / parts.sum(axis=1)) / np.diag(precision)
+        return 0.0, ""
+    precision = np.linalg.inv(prior + np.diag(noise))
+    away = precision @ off / np.diag(precision)
     unlikely = np.abs(away) * np.sqrt(np.diag(precision))
     worst = int(np.argmax(unlikely))
-    if unlikely[worst] < UNLIKELY:
-        return None
     n, gpus = cells[worst]
     expected = float(seconds[worst] * np.exp(-away[worst]))
-    return (
+    return float(unlikely[worst]), (
         f"n = {number(n)} on {gpus_in_words(gpus)} took {duration(float(seconds[worst]))}, the "
         f"other cells timed there suggest {duration(expected)}: one of them may be wrong"
     )

@@ -65,7 +65,7 @@ class Exact:
             at = replicate % len(self._factors.parts)
             factors = self._factors.one(at)
             times = self._form.draw(at, *cells, factors.parts[0])
-            times = (times * factors.of_sizes(cells[0])).ravel()
+            times = (times * factors.of_sizes(self._model.size_features(cells[0]))).ravel()
         return times.reshape(np.shape(n))
 
 
