@@ -83,18 +83,25 @@ class PendingWaits {
     // Events that are known only once this number of large copies to the client are queued.
     std::uint64_t copies = 0;
     std::function<std::shared_ptr<Events>()> late = {};
+    CUresult status = CUDA_ERROR_NOT_READY;  // of its events, once they have completed
   };
 
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
   void add(Entry entry) { entries_.push_back(std::move(entry)); }
   // Does the work whose events have completed while there is room for its output; returns whether
-  // there was any. Work that waits for the same events keeps its order; otherwise the order does
-  // not matter.
+  // there was any. Work whose events must complete before those of other work is done before it:
+  // the client's memory receives the data of ordered copies in their order.
   bool finish(Gpu& gpu, const DeferredD2h& deferred, const std::function<bool()>& room) {
+    if (!room()) return false;
+    // Events may complete between two queries. From the last to the first, none is found complete
+    // without those that completed before it.
+    for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
+      if (entry->status == CUDA_ERROR_NOT_READY) entry->status = state_of(*entry, gpu, deferred);
     bool any = false;
-    for (std::size_t k = 0; k < entries_.size() && room();) {
-      const CUresult status = state_of(entries_[k], gpu, deferred);
+    std::size_t k = 0;
+    for (std::size_t left = entries_.size(); left > 0 && room(); --left) {
+      const CUresult status = entries_[k].status;
       if (status == CUDA_ERROR_NOT_READY) {
         ++k;
         continue;
