@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <utility>
 
 #include "protocol/calls.h"
@@ -96,8 +97,8 @@ class PendingWaits {
     if (!room()) return false;
     // Events may complete between two queries. From the last to the first, none is found complete
     // without those that completed before it.
-    for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
-      if (entry->status == CUDA_ERROR_NOT_READY) entry->status = state_of(*entry, gpu, deferred);
+    for (Entry& entry : std::views::reverse(entries_))
+      if (entry.status == CUDA_ERROR_NOT_READY) entry.status = state_of(entry, gpu, deferred);
     bool any = false;
     std::size_t k = 0;
     for (std::size_t left = entries_.size(); left > 0 && room(); --left) {
