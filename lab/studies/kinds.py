@@ -437,8 +437,8 @@ Thirteen PyTorch programs and gpucast-mdapp on one GPU, five to seven sizes each
 each kind in some five visits (dataset `h100-h200`; none of their times is among the bundled
 timings). Each is fitted on one kind and forecast on the other, by other programs' timings and by
 some cells told from there: the middle size; it and both ends. Aimed at were 4 % with one cell and
-2.5 % with three. How far a size tells of others (`gpucast.model.size_features`) was chosen beside this
-table.
+2.5 % with three. How far a size tells of others (`gpucast.model.size_features`) was chosen beside
+this table.
 
 Small steps wait for the host, which is another one on each machine: a cell's time on one machine
 differs from that on another of the *same* kind by {} in the median, {} in the 90th percentile. So
