@@ -259,6 +259,7 @@ def replaced(value: Any, *keys: str | int) -> Damage:
         (replaced("4", "k"), "k: must be"),
         (replaced(0, "k"), "k: must be"),
         (replaced(2**70, "k"), "k: must be"),
+        (replaced(10**400, "observations", "step_samples"), "step_samples: must be"),
         (replaced("waves", "model", "gpu"), "waves"),
         (replaced([2, 1], "domain", "n"), "domain.n: must be"),
         (replaced("t_gpus", "bootstrap", "parameters", 0), "other parameters"),

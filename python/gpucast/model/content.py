@@ -10,7 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from gpucast.data.selection import StepSelection
-from gpucast.model.values import Counts, Integer, Interval, NotNegative, Origin, Positive, Sizes
+from gpucast.model.values import (
+    Counts,
+    Integer,
+    Interval,
+    NotNegative,
+    Origin,
+    Positive,
+    Sizes,
+    Tally,
+)
 from gpucast.util.units import interval, quantity
 
 
@@ -83,7 +92,7 @@ class Quality:
     reduced_chi2: float | None = None
     lack_of_fit_p: float | None = None
     misfits: dict[str, float] = field(default_factory=dict)
-    disturbed_samples: int = 0
+    disturbed_samples: Tally = 0
     converged: bool = True
     held_out_gpus_error: float | None = field(default=None, metadata={"omit": True})
     held_out_n_error: float | None = field(default=None, metadata={"omit": True})
@@ -115,10 +124,10 @@ class IntegerCost:
 class Observed:
     """How many samples and cells were fitted."""
 
-    samples: int
-    cells: int
-    step_samples: int
-    step_cells: int
+    samples: Tally
+    cells: Tally
+    step_samples: Tally
+    step_cells: Tally
 
 
 @dataclass(kw_only=True, eq=False, match_args=False)

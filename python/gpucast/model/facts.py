@@ -29,7 +29,7 @@ from gpucast.model.content import (
 )
 from gpucast.model.intervals import OF_PARTS, OF_TOTAL, T90, Array, CommonFactors
 from gpucast.model.mixtures import PartsMixture, Scaling
-from gpucast.model.values import Gpu, Integer, NotNegative, Positive, Terms, TimedCells
+from gpucast.model.values import Gpu, Integer, NotNegative, Positive, Tally, Terms, TimedCells
 from gpucast.util.remarks import Remark, texts_of
 from gpucast.util.typed_json import to_json
 
@@ -97,7 +97,7 @@ class Fitted:
     breakpoints: dict[str, list[Positive]] = field(default_factory=dict)
     parameters: dict[str, Parameter]
     combinations: list[Combination] = field(default_factory=list)
-    rank: int | None = None
+    rank: Tally | None = None
     quality: Quality | None = None
     candidates: list[Tried] = field(default_factory=list)
     chosen: str | None = None

@@ -24,6 +24,7 @@ NotNegative = Annotated[float, Bounds(least=0)]
 LogOdds = Annotated[float, Bounds(least=-50, most=50)]
 LogFactor = Annotated[float, Bounds(least=-20, most=20)]
 Integer = Annotated[int, Bounds(least=1, most=LARGEST_INTEGER)]
+Tally = Annotated[int, Bounds(least=0, most=2**53)]  # that a float holds exactly
 Interval = tuple[float, float]
 Size = Annotated[float, Bounds(above=0, least=SMALLEST_N, most=LARGEST_N)]
 Count = Annotated[int, Bounds(least=1, most=LARGEST_GPUS)]
