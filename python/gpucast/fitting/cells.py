@@ -70,16 +70,6 @@ class Cells:
         )
 
 
-def lies_between(cells: Cells, at: int, others: NDArray[np.int64]) -> bool:
-    """Whether some of the others have less and some have more GPUs for the same n, or a smaller and
-    a larger n on as many GPUs."""
-    for along, across in ((cells.n, cells.gpus), (cells.gpus, cells.n)):
-        apart = along[others][across[others] == across[at]] - along[at]
-        if apart.size and apart.min() < 0 < apart.max():
-            return True
-    return False
-
-
 Key = tuple[float, int]
 """A cell's n and GPU count."""
 

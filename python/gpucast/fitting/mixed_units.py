@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpucast.errors import InputError
-from gpucast.fitting.cells import Array, Cells, lies_between
+from gpucast.fitting.cells import Array, Cells
 from gpucast.util.units import duration, gpus_in_words, number
 
 FEWEST = 5
@@ -45,7 +45,7 @@ def _unlike_cells(cells: Cells) -> str | None:
     if 2 * unlike.sum() >= unlike.size or not _is_factor(away[unlike]).all():
         return None
     alike = np.flatnonzero(~unlike)
-    if not any(lies_between(cells, int(at), alike) for at in np.flatnonzero(unlike)):
+    if not any(_lies_between(cells, int(at), alike) for at in np.flatnonzero(unlike)):
         return None
     worst = int(np.argmax(np.abs(away)))
     others = int(unlike.sum()) - 1
@@ -55,6 +55,16 @@ def _unlike_cells(cells: Cells) -> str | None:
         f"{f' and {others} other cell(s)' * (others > 0)} took about {relation} what the other "
         f"cells suggest ({duration(float(cells.seconds[worst]))})"
     )
+
+
+def _lies_between(cells: Cells, at: int, others: NDArray[np.int64]) -> bool:
+    """Whether some of the others have less and some have more GPUs for the same n, or a smaller and
+    a larger n on as many GPUs."""
+    for along, across in ((cells.n, cells.gpus), (cells.gpus, cells.n)):
+        apart = along[others][across[others] == across[at]] - along[at]
+        if apart.size and apart.min() < 0 < apart.max():
+            return True
+    return False
 
 
 def _unlike_count(cells: Cells) -> str | None:

@@ -70,12 +70,18 @@ class Forecasting(Fitted):
         """Return the factors that all cells of the forecast time and machine share, for cells of
         these sizes; ``t90`` is the half-width, in standard deviations, of the intervals for which
         their covariance is used."""
+        mean, covariance = self._joint_factors(interval, t90)
+        return Factors(mean[:3], covariance, features=self.size_features(n))
+
+    def _joint_factors(self, interval: Interval, t90: float) -> tuple[Array, Array]:
+        """Return mean and covariance of the factors' logarithms and, behind them, of the variables
+        of ``size_features``."""
         covariance = self.common_factors.covariance(interval, self.machine_factors, t90)
         if self.machine_factors is None:
-            return Factors(self.log_factors, covariance, features=self.size_features(n))
-        joint = self.machine_factors.joint[1]
+            return self.log_factors, covariance
+        mean, joint = self.machine_factors.joint
         joint[:3, :3] = covariance
-        return Factors(self.log_factors, joint, features=self.size_features(n))
+        return mean, joint
 
     def size_features(self, n: Array) -> Array:
         """Return what steps of these sizes depend on beside their parts, (cells, variables)."""
@@ -84,21 +90,18 @@ class Forecasting(Fitted):
 
     def size_factors(self, n: Array) -> Array:
         """Return the medians of the factors on steps of sizes."""
-        factors = self.machine_factors
-        if factors is None or factors.of_size is None:
+        if self.machine_factors is None:
             return np.ones(n.size)
-        return np.asarray(np.exp(factors.size_features(n) @ np.array(factors.of_size.means)))
+        return np.asarray(np.exp(self.size_features(n) @ self.machine_factors.joint[0][3:]))
 
     def drawn_factors(self, count: int, interval: Interval) -> DrawnFactors:
         """Draw the factors that all cells share."""
         # They are normal, whatever the distribution of the intervals.
-        factors = self.factors(interval, Z90, np.ones(1))
-        known = self.machine_factors
-        mean = factors.means if known is None else known.joint[0]
+        mean, covariance = self._joint_factors(interval, Z90)
         # Each model has its own draws: two models are of two paths, usually of two hosts.
         kind = self.machine_factors.kind if self.machine_factors else None
         seed = zlib.crc32(f"{self.data}{kind or ''}".encode())
-        return drawn(mean, factors.covariance, count, seed)
+        return drawn(mean, covariance, count, seed)
 
     def log_width(self, spread: Array) -> Array:
         """Return the half-width of the 90 % interval of ln of an expected time.

@@ -154,8 +154,7 @@ def _other_kind(data: Dataset, machine: object, fitted: Gpu) -> str | None:
 
 def _unlike(prior: Array, parts: Array, seconds: Array, variance: Array) -> str | None:
     """Return why the GPUs are of another kind, by their times; None if they seem the same."""
-    shares = parts / parts.sum(axis=1)[:, np.newaxis]
-    spread = np.sqrt(np.einsum("ij,jk,ik->i", shares, prior, shares) + variance)
+    spread = np.sqrt(common_variance(parts, prior) + variance)
     off = np.log(seconds / parts.sum(axis=1))
     if np.median(np.abs(off) / spread) < UNLIKELY:
         return None
